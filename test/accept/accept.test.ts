@@ -166,7 +166,7 @@ describe('a check without a result ends with exit code 2 if', () => {
     [['users.example.com'], 'users.example.com is no http(s) URL.'],
     [['http://a', 'http://b'], 'Exactly one URL has to be given.'],
     [['http://a', '--profile', 'all'], '--profile is one of read-only, full.'],
-    [['http://a', '--fast'], 'Unknown option --fast.'],
+    [['http://a', '--fast'], "Unknown option '--fast'."],
   ])('the arguments %j are invalid', async (words, message) => {
     const { code, report } = await accept(words);
 

@@ -17,7 +17,7 @@ export type Fault = Breaking & {
 };
 
 type Where = (answer: RawAnswer, request: RawRequest) => boolean;
-type Change = (answer: RawAnswer, request: RawRequest) => Partial<RawAnswer>;
+type OnAnswer = NonNullable<Breaking['onAnswer']>;
 
 const always: Where = () => true;
 const status =
@@ -26,6 +26,10 @@ const status =
     answer.status === wanted;
 const ok: Where = ({ status }) => status < 300;
 const refused: Where = ({ status }) => status >= 400;
+const hasHeader =
+  (name: string): Where =>
+  ({ headers }) =>
+    headers[name] !== undefined;
 const method =
   (wanted: string): Where =>
   (_, request) =>
@@ -39,303 +43,271 @@ const both =
   (answer, request) =>
     all.every((one) => one(answer, request));
 
-const changed =
-  (where: Where, change: Change): NonNullable<Breaking['onAnswer']> =>
-  (answer, request) =>
-    where(answer, request) ? withLength({ ...answer, ...change(answer, request) }) : answer;
-
 /** The Content-Length is that of the body, if the response has one. */
-function withLength(answer: RawAnswer): RawAnswer {
-  const { 'content-length': length, ...headers } = answer.headers;
-  const hasLength = length !== undefined && answer.body !== '';
-  return {
-    ...answer,
-    headers: hasLength
-      ? { ...headers, 'content-length': String(Buffer.byteLength(answer.body)) }
-      : answer.headers,
-  };
-}
+const changed = (
+  where: Where,
+  change: (answer: RawAnswer, request: RawRequest) => Partial<RawAnswer>,
+): Pick<Breaking, 'onAnswer'> => ({
+  onAnswer: (answer, request) => {
+    if (!where(answer, request)) return answer;
+    const { headers, ...other } = { ...answer, ...change(answer, request) };
+    const length = headers['content-length'] && other.body !== '' && Buffer.byteLength(other.body);
+    return { ...other, headers: length ? { ...headers, 'content-length': String(length) } : headers };
+  },
+});
 
-const withHeader = (where: Where, name: string, value?: string) =>
-  changed(where, ({ headers: { [name]: _, ...others } }) => ({
-    headers: value === undefined ? others : { ...others, [name]: value },
-  }));
-
-// biome-ignore lint/suspicious/noExplicitAny: the body can have any shape
-type Body = any;
-const withBody = (where: Where, change: (body: Body) => Body) =>
-  changed(where, (answer) => {
-    if (!answer.headers['content-type']?.includes('json') || answer.body === '') return {};
-    return { body: JSON.stringify(change(JSON.parse(answer.body))) };
+const withHeader = (where: Where, name: string, value?: string | ((value: string) => string)) =>
+  changed(where, ({ headers: { [name]: before = '', ...others } }) => {
+    const after = typeof value === 'function' ? value(before) : value;
+    return { headers: after === undefined ? others : { ...others, [name]: after } };
   });
 const withStatus = (where: Where, other: number) => changed(where, () => ({ status: other }));
 
-const without =
-  (name: string, requests: (request: RawRequest) => boolean = () => true) =>
-  (request: RawRequest) =>
-    requests(request)
-      ? { ...request, fields: request.fields.filter(([field]) => field.toLowerCase() !== name) }
-      : request;
-const withoutParameter = (name: string) => (request: RawRequest) => ({
-  ...request,
-  target: request.target.replace(new RegExp(`([?&])${name}=[^&]*&?`), '$1'),
-});
-const withSentBody =
-  (change: (body: Body) => Body, sent = /^(POST|PATCH)$/) =>
-  (request: RawRequest) => {
-    try {
-      if (!sent.test(request.method)) return request;
-      const body = Buffer.from(JSON.stringify(change(JSON.parse(request.body.toString()))));
-      return { ...request, body };
-    } catch {
-      return request;
-    }
-  };
+// biome-ignore lint/suspicious/noExplicitAny: the body can have any shape
+type Body = any;
+const withBody = (where: Where, change: (body: Body, request: RawRequest) => Body) =>
+  changed(where, ({ headers, body }, request) =>
+    headers['content-type']?.includes('json') && body !== ''
+      ? { body: JSON.stringify(change(JSON.parse(body), request)) }
+      : {},
+  );
 const withUsers = (change: (user: Body) => Body, where = ok) =>
   withBody(where, (body) => {
     const changedUser = (one: Body) => (one.email ? change(one) : one);
     return Array.isArray(body) ? body.map(changedUser) : changedUser(body);
   });
-const faultOfProblem = (change: (problem: Body) => Body) =>
+const withProblems = (change: (problem: Body, request: RawRequest) => Body) =>
   withBody(({ headers }) => headers['content-type'] === 'application/problem+json', change);
+const withList = (where: Where, change: (items: Body[]) => Body) =>
+  withBody(both(ok, where), (body) => (Array.isArray(body) ? change(body) : body));
 
-const USERS = /^\/api\/v1\/users/;
-const LIST = /^\/api\/v1\/users\/?(\?|$)/;
-const CHANGES = /\/changes/;
+const requestWith = (change: (request: RawRequest) => Partial<RawRequest>): Breaking => ({
+  onRequest: (request) => ({ ...request, ...change(request) }),
+});
+const without = (name: string, where: (request: RawRequest) => boolean = () => true) =>
+  requestWith((request) => (where(request) ? { fields: fieldsWithout(request, name) } : {}));
+const withoutParameter = (name: string) =>
+  requestWith(({ target }) => ({ target: target.replace(new RegExp(`([?&])${name}=[^&]*&?`), '$1') }));
+const withSentBody = (change: (body: Body) => Body, sent = /^(POST|PATCH)$/) =>
+  requestWith(({ method, body }) => {
+    try {
+      return sent.test(method) ? { body: Buffer.from(JSON.stringify(change(JSON.parse(`${body}`)))) } : {};
+    } catch {
+      return {};
+    }
+  });
+
+function fieldsWithout({ fields }: RawRequest, name: string): RawRequest['fields'] {
+  return fields.filter(([field]) => field.toLowerCase() !== name);
+}
+
+function fieldOf({ fields }: RawRequest, wanted: string): string | undefined {
+  return fields.find(([name]) => name.toLowerCase() === wanted)?.[1];
+}
+
+const LIST = path(/^\/api\/v1\/users\/?(\?|$)/);
+const CHANGES = path(/\/changes/);
 
 /** Faults that the checks must report, also if they only read. */
 const SEEN_READING: Readonly<Record<string, Breaking>> = {
   'every response closes its connection': { onAnswer: () => 'reset' },
-  'everything is 500': { onAnswer: withStatus(always, 500) },
-  'everything is 200': { onAnswer: withStatus(always, 200) },
-  'every response is HTML': { onAnswer: withHeader(always, 'content-type', 'text/html') },
-  'the request ID is not returned': { onAnswer: withHeader(always, 'x-request-id') },
-  'the request ID is a different one': {
-    onAnswer: withHeader(always, 'x-request-id', '5d2f3c1e-8f0a-4c1b-9d3e-2a1b4c5d6e7f'),
-  },
-  'the request ID is lost on refusals': { onAnswer: withHeader(refused, 'x-request-id') },
-  'the request ID is not forwarded': { onRequest: without('x-request-id') },
-  'X-Content-Type-Options is dropped': { onAnswer: withHeader(always, 'x-content-type-options') },
-  'users may be cached': { onAnswer: withHeader(both(path(USERS), ok), 'cache-control', 'max-age=60') },
-  'Cache-Control is dropped from refusals': { onAnswer: withHeader(refused, 'cache-control') },
-  'the charset is dropped': { onAnswer: withHeader(ok, 'content-type', 'application/json') },
-  '/health is 204': { onAnswer: withStatus(path(/^\/health/), 204) },
-  '/health says ok': { onAnswer: withBody(path(/^\/health/), () => ({ status: 'ok' })) },
-  '/ready is 503': { onAnswer: withStatus(path(/^\/ready/), 503) },
-  '/ready has a further member': {
-    onAnswer: withBody(path(/^\/ready/), (body) => ({ ...body, database: 'up' })),
-  },
-  'problems are plain JSON': { onAnswer: withHeader(refused, 'content-type', 'application/json') },
-  'problems lack `instance`': { onAnswer: faultOfProblem(({ instance: _, ...rest }) => rest) },
-  'problems have the query in `instance`': {
-    onAnswer: (answer, { target }) =>
-      faultOfProblem((body) => ({ ...body, instance: target }))(answer, { target } as RawRequest),
-  },
-  'problems have a number as `title`': {
-    onAnswer: faultOfProblem((body) => ({ ...body, title: body.status })),
-  },
-  'problems have another `type`': { onAnswer: faultOfProblem((body) => ({ ...body, type: 'about:blank' })) },
-  'problems have another `status`': { onAnswer: faultOfProblem((body) => ({ ...body, status: 400 })) },
-  'problems show a stack': {
-    onAnswer: faultOfProblem((body) => ({ ...body, detail: 'Error: x\n at f (/app/main.mjs:10:5)' })),
-  },
-  '401 has no WWW-Authenticate': { onAnswer: withHeader(status(401), 'www-authenticate') },
-  '401 has a realm': { onAnswer: withHeader(status(401), 'www-authenticate', 'Bearer realm="x"') },
-  '403 has no WWW-Authenticate': { onAnswer: withHeader(status(403), 'www-authenticate') },
-  '401 is 403': { onAnswer: withStatus(status(401), 403) },
-  '403 is 401': { onAnswer: withStatus(status(403), 401) },
-  '404 is 400': { onAnswer: withStatus(status(404), 400) },
-  '405 is 404': { onAnswer: withStatus(status(405), 404) },
-  '405 has no Allow': { onAnswer: withHeader(status(405), 'allow') },
-  '422 is 400': { onAnswer: withStatus(status(422), 400) },
-  '422 names one fault only': {
-    onAnswer: withBody(status(422), (body) => ({ ...body, errors: body.errors?.slice(0, 1) })),
-  },
-  '422 does not name the place': { onAnswer: withBody(status(422), ({ errors: _, ...body }) => body) },
-  '412 is 409': { onAnswer: withStatus(status(412), 409) },
-  '204 is 200': { onAnswer: withStatus(status(204), 200) },
-  '304 is never sent': { onRequest: without('if-none-match') },
-  'ETag is dropped': { onAnswer: withHeader(always, 'etag') },
-  'ETag is weak': {
-    onAnswer: changed(
-      ({ headers }) => headers.etag !== undefined,
-      ({ headers }) => ({ headers: { ...headers, etag: `W/${headers.etag}` } }),
-    ),
-  },
-  'Link is dropped': { onAnswer: withHeader(always, 'link') },
-  'Link is absolute': {
-    onAnswer: changed(
-      ({ headers }) => headers.link !== undefined,
-      ({ headers }) => ({
-        headers: { ...headers, link: String(headers.link).replace('</', '<http://internal/') },
-      }),
-    ),
-  },
-  'Accept-Patch is dropped': { onAnswer: withHeader(always, 'accept-patch') },
-  'HEAD is 404': { onAnswer: withStatus(method('HEAD'), 404) },
-  'OPTIONS responds to browsers': {
-    onAnswer: changed(method('OPTIONS'), () => ({
-      status: 200,
-      headers: { 'access-control-allow-origin': '*' },
-    })),
-  },
-  'a trailing slash is 404': { onAnswer: withStatus(path(/^\/[^?]*[^/]\/(\?|$)/), 404) },
-  'a path without a slash is redirected': {
-    onAnswer: changed(path(/^\/api\/v1\/users(\?|$)/), () => ({
-      status: 308,
-      headers: { location: '/api/v1/users/' },
-      body: '',
-    })),
-  },
-  'users lack updated_at': { onAnswer: withUsers(({ updated_at: _, ...rest }) => rest) },
-  'users have a further field': { onAnswer: withUsers((one) => ({ ...one, version: 1 })) },
-  'timestamps have no time zone': {
-    onAnswer: withUsers((one) => ({ ...one, created_at: one.created_at.slice(0, -1) })),
-  },
-  'timestamps have microseconds': {
-    onAnswer: withUsers((one) => ({ ...one, created_at: one.created_at.replace('Z', '000Z') })),
-  },
-  'full_name is left out when it is null': {
-    onAnswer: withUsers(({ full_name, ...one }) => (full_name === null ? one : { ...one, full_name })),
-  },
-  'is_active is a number': { onAnswer: withUsers((one) => ({ ...one, is_active: Number(one.is_active) })) },
-  'the list is in an envelope': {
-    onAnswer: withBody(both(ok, path(LIST)), (body) => (Array.isArray(body) ? { items: body } : body)),
-  },
-  'the list is in reverse order': {
-    onAnswer: withBody(both(ok, path(LIST)), (body) => (Array.isArray(body) ? body.toReversed() : body)),
-  },
+  'everything is 500': withStatus(always, 500),
+  'everything is 200': withStatus(always, 200),
+  ...Object.fromEntries(
+    [
+      [401, 403],
+      [403, 401],
+      [404, 400],
+      [405, 404],
+      [422, 400],
+      [412, 409],
+      [204, 200],
+    ].map(([one = 0, other = 0]) => [`${one} is ${other}`, withStatus(status(one), other)]),
+  ),
+  ...Object.fromEntries(
+    (
+      [
+        ['the request ID', 'x-request-id', always],
+        ['the request ID of refusals', 'x-request-id', refused],
+        ['X-Content-Type-Options', 'x-content-type-options', always],
+        ['Cache-Control of refusals', 'cache-control', refused],
+        ['WWW-Authenticate of 401', 'www-authenticate', status(401)],
+        ['WWW-Authenticate of 403', 'www-authenticate', status(403)],
+        ['Allow', 'allow', status(405)],
+        ['ETag', 'etag', always],
+        ['ETag of HEAD', 'etag', method('HEAD')],
+        ['Link', 'link', always],
+        ['Accept-Patch', 'accept-patch', always],
+      ] as const
+    ).map(([title, name, where]) => [`${title} is dropped`, withHeader(where, name)]),
+  ),
+  'every response is HTML': withHeader(always, 'content-type', 'text/html'),
+  'the request ID is a different one': withHeader(
+    always,
+    'x-request-id',
+    '5d2f3c1e-8f0a-4c1b-9d3e-2a1b4c5d6e7f',
+  ),
+  'the request ID is not forwarded': without('x-request-id'),
+  'users may be cached': withHeader(both(path(/^\/api\/v1\/users/), ok), 'cache-control', 'max-age=60'),
+  'the charset is dropped': withHeader(ok, 'content-type', 'application/json'),
+  '/health is 204': withStatus(path(/^\/health/), 204),
+  '/health says ok': withBody(path(/^\/health/), () => ({ status: 'ok' })),
+  '/ready is 503': withStatus(path(/^\/ready/), 503),
+  '/ready has a further member': withBody(path(/^\/ready/), (body) => ({ ...body, database: 'up' })),
+  'problems are plain JSON': withHeader(refused, 'content-type', 'application/json'),
+  'problems lack `instance`': withProblems(({ instance: _, ...rest }) => rest),
+  'problems have the query in `instance`': withProblems((body, { target }) => ({
+    ...body,
+    instance: target,
+  })),
+  'problems have a number as `title`': withProblems((body) => ({ ...body, title: body.status })),
+  'problems have another `title`': withProblems((body) => ({ ...body, title: 'Error' })),
+  'problems have another `type`': withProblems((body) => ({ ...body, type: 'about:blank' })),
+  'problems have another `status`': withProblems((body) => ({ ...body, status: 400 })),
+  'problems show a stack': withProblems((body) => ({
+    ...body,
+    detail: 'Error: x\n at f (/app/main.mjs:10:5)',
+  })),
+  '401 has a realm': withHeader(status(401), 'www-authenticate', 'Bearer realm="x"'),
+  '403 names another role': withHeader(status(403), 'www-authenticate', (value) =>
+    value.replace('users.read', 'users.write'),
+  ),
+  '422 names one fault only': withBody(status(422), (body) => ({
+    ...body,
+    errors: body.errors?.slice(0, 1),
+  })),
+  '422 does not name the place': withBody(status(422), ({ errors: _, ...body }) => body),
+  '304 is never sent': without('if-none-match'),
+  'ETag is weak': withHeader(hasHeader('etag'), 'etag', (value) => `W/${value}`),
+  'Link is absolute': withHeader(hasHeader('link'), 'link', (link) =>
+    link.replace('</', '<http://internal/'),
+  ),
+  'Allow lacks HEAD': withHeader(hasHeader('allow'), 'allow', (value) => value.replace('HEAD, ', '')),
+  'HEAD is 404': withStatus(method('HEAD'), 404),
+  'OPTIONS responds to browsers': changed(method('OPTIONS'), () => ({
+    status: 200,
+    headers: { 'access-control-allow-origin': '*' },
+  })),
+  'a trailing slash is 404': withStatus(path(/^\/[^?]*[^/]\/(\?|$)/), 404),
+  'a path without a slash is redirected': changed(path(/^\/api\/v1\/users(\?|$)/), () => ({
+    status: 308,
+    headers: { location: '/api/v1/users/' },
+    body: '',
+  })),
+  'an id in upper case is 404': withStatus(both(ok, path(/\/users\/[\dA-F-]*[A-F][\dA-F-]*$/)), 404),
+  'users lack updated_at': withUsers(({ updated_at: _, ...rest }) => rest),
+  'users have a further field': withUsers((one) => ({ ...one, version: 1 })),
+  'timestamps have no time zone': withUsers((one) => ({ ...one, created_at: one.created_at.slice(0, -1) })),
+  'timestamps have microseconds': withUsers((one) => ({
+    ...one,
+    created_at: one.created_at.replace('Z', '000Z'),
+  })),
+  'full_name is left out when it is null': withUsers(({ full_name, ...one }) =>
+    full_name === null ? one : { ...one, full_name },
+  ),
+  'is_active is a number': withUsers((one) => ({ ...one, is_active: Number(one.is_active) })),
+  'the list is in an envelope': withList(LIST, (items) => ({ items })),
+  'the list is in reverse order': withList(LIST, (items) => items.toReversed()),
+  'the list without a slash is another one': withList(path(/^\/api\/v1\/users(\?|$)/), (items) =>
+    items.slice(1),
+  ),
   ...Object.fromEntries(
     ['limit', 'skip', 'sort', 'email', 'ids', 'is_active', 'created_after', 'created_before', 'cursor'].map(
-      (name) => [`the parameter ${name} is ignored`, { onRequest: withoutParameter(name) }],
+      (name) => [`the parameter ${name} is ignored`, withoutParameter(name)],
     ),
   ),
-  'an invalid list query returns the whole list': {
-    onAnswer: changed(both(status(422), path(/\?/)), () => ({ status: 200, headers: {}, body: '[]' })),
-  },
-  'If-Match is ignored': { onRequest: without('if-match') },
-  'there are no changes': { onAnswer: withStatus(path(CHANGES), 404) },
-  'the feed has values': {
-    onAnswer: withBody(both(ok, path(CHANGES)), (body) =>
-      body.map((one: Body) => ({ ...one, data: { ...one.data, email: 'a@b' } })),
-    ),
-  },
+  'emails are found in their own case only': withList(path(/[?&]email=[^&]*[A-Z]/), () => []),
+  'an invalid list query returns the whole list': changed(both(status(422), path(/\?/)), () => ({
+    status: 200,
+    headers: {},
+    body: '[]',
+  })),
+  'If-Match is ignored': without('if-match'),
+  'Accept is dropped': without('accept'),
+  'there are no changes': withStatus(CHANGES, 404),
+  'the feed has values': withList(CHANGES, (all) =>
+    all.map((one) => ({ ...one, data: { ...one.data, email: 'a@b' } })),
+  ),
   'the first accepted token authorizes later requests': { onRequest: oneTokenForAll() },
-  'the scheme is case-sensitive': {
-    onRequest: (request) =>
-      /^bearer|^BEARER/.test(fieldOf(request, 'authorization') ?? '')
-        ? without('authorization')(request)
-        : request,
-  },
-  'a token in the query is accepted': {
-    onRequest: (request) => {
-      const token = /access_token=([^&]+)/.exec(request.target)?.[1];
-      return token
-        ? { ...request, fields: [...request.fields, ['authorization', `Bearer ${token}`]] }
-        : request;
-    },
-  },
-  'the token is in a response': {
-    onAnswer: (answer, request) => ({
-      ...answer,
-      headers: { ...answer.headers, 'x-debug': fieldOf(request, 'authorization') ?? '' },
-    }),
-  },
+  'the scheme is case-sensitive': without('authorization', (request) =>
+    /^bearer|^BEARER/.test(fieldOf(request, 'authorization') ?? ''),
+  ),
+  'a token in the query is accepted': requestWith(({ target, fields }) => {
+    const token = /access_token=([^&]+)/.exec(target)?.[1];
+    return token ? { fields: [...fields, ['authorization', `Bearer ${token}`]] } : {};
+  }),
+  'the token is in a response': changed(always, ({ headers }, request) => ({
+    headers: { ...headers, 'x-debug': fieldOf(request, 'authorization') ?? '' },
+  })),
   'every third response is 502': { onAnswer: everyThird() },
 };
 
 /** Faults that the checks must report if they write. */
 const SEEN_WRITING: Readonly<Record<string, Breaking>> = {
-  'an external id is not returned': {
-    onAnswer: withBody(both(status(201), path(/\/users\/?$/)), ({ external_id: _, ...others }) => others),
-  },
-  '409 is 422': { onAnswer: withStatus(status(409), 422) },
-  '415 is 422': { onAnswer: withStatus(status(415), 422) },
-  '413 is 400': { onAnswer: withStatus(status(413), 400) },
-  '410 is 404': { onAnswer: withStatus(status(410), 404) },
-  '201 is 200': { onAnswer: withStatus(status(201), 200) },
-  'Location is dropped': { onAnswer: withHeader(status(201), 'location') },
-  'Location is absolute': {
-    onAnswer: changed(
-      both(status(201), ({ headers }) => headers.location !== undefined),
-      ({ headers }) => ({ headers: { ...headers, location: `http://internal:8000${headers.location}` } }),
-    ),
-  },
-  'emails are returned in lower case': {
-    onAnswer: withUsers((one) => ({ ...one, email: one.email.toLowerCase() })),
-  },
-  'emails are stored in lower case': {
-    onRequest: withSentBody((body) => (body.email ? { ...body, email: body.email.toLowerCase?.() } : body)),
-  },
-  'If-Match is ignored by writes': { onRequest: without('if-match', ({ method }) => method !== 'GET') },
-  'If-None-Match is ignored by writes': {
-    onRequest: without('if-none-match', ({ method }) => method !== 'GET'),
-  },
-  'If-Match is ignored by deletions': { onRequest: without('if-match', ({ method }) => method === 'DELETE') },
-  'Idempotency-Key is ignored': { onRequest: without('idempotency-key') },
-  'Idempotency-Key is ignored by batches': {
-    onRequest: without('idempotency-key', ({ target }) => target.endsWith('/batch')),
-  },
-  'replays are not marked': { onAnswer: withHeader(always, 'idempotency-replayed') },
-  'every create is marked as a replay': { onAnswer: withHeader(status(201), 'idempotency-replayed', 'true') },
-  'a content type is assumed': {
-    onRequest: (request) => ({
-      ...request,
-      fields: [...without('content-type')(request).fields, ['content-type', 'application/json']],
-    }),
-  },
-  'members that are null are dropped': {
-    onRequest: withSentBody(
-      (body) => Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)),
-      /^PATCH$/,
-    ),
-  },
-  'PATCH replaces the user': { onRequest: withSentBody((body) => ({ full_name: null, ...body }), /^PATCH$/) },
-  'is_active can be set on create': {
-    onAnswer: withUsers(
-      (one) => (one.full_name === null ? { ...one, is_active: false } : one),
-      both(status(201), method('POST')),
-    ),
-  },
-  'full_name is cut': {
-    onRequest: withSentBody(
-      (body) => ({
-        ...body,
-        full_name: typeof body.full_name === 'string' ? body.full_name.slice(0, 100) : body.full_name,
-      }),
-      /^POST$/,
-    ),
-  },
-  'batches are always partial': {
-    onRequest: withSentBody((body) => (body.items ? { ...body, mode: 'partial' } : body)),
-  },
-  'batches are always atomic': {
-    onRequest: withSentBody((body) => (body.items ? { ...body, mode: 'atomic' } : body)),
-  },
-  'a batch is returned in another order': {
-    onAnswer: withBody(both(status(201), path(/batch/)), (body) => body.toReversed()),
-  },
-  'a batch loses an item': {
-    onAnswer: withBody(path(/batch/), (body) => (Array.isArray(body) ? body.slice(1) : body)),
-  },
-  'the feed is always empty': { onAnswer: withBody(both(ok, path(CHANGES)), () => []) },
-  'the feed repeats every change': {
-    onAnswer: withBody(both(ok, path(CHANGES)), (body) => [...body, ...body]),
-  },
-  'the feed skips deletions': {
-    onAnswer: withBody(both(ok, path(CHANGES)), (body) =>
-      body.filter(({ type }: Body) => type !== 'user.deleted'),
-    ),
-  },
-  'the feed skips a change per page': {
-    onAnswer: withBody(both(ok, path(/users\/changes\?.*limit=2/)), (body) => body.slice(1)),
-  },
-  'the feed does not name the changed fields': {
-    onAnswer: withBody(both(ok, path(CHANGES)), (body) =>
-      body.map((one: Body) => ({ ...one, data: { ...one.data, changed: [] } })),
-    ),
-  },
-  'exclude_actor is ignored': { onRequest: withoutParameter('exclude_actor') },
+  ...Object.fromEntries(
+    [
+      [409, 422],
+      [415, 422],
+      [413, 400],
+      [410, 404],
+      [201, 200],
+    ].map(([one = 0, other = 0]) => [`${one} is ${other}`, withStatus(status(one), other)]),
+  ),
+  'an external id is not returned': withBody(
+    both(status(201), path(/\/users\/?$/)),
+    ({ external_id: _, ...others }) => others,
+  ),
+  'Location is dropped': withHeader(status(201), 'location'),
+  'Location is absolute': withHeader(
+    hasHeader('location'),
+    'location',
+    (location) => `http://internal:8000${location}`,
+  ),
+  'Location leads to another user': withHeader(hasHeader('location'), 'location', (location) =>
+    location.replace(/[\da-f-]{36}$/, '00000000-0000-0000-0000-000000000000'),
+  ),
+  'a read is cached for ever': { onAnswer: cachedForEver() },
+  'emails are returned in lower case': withUsers((one) => ({ ...one, email: one.email.toLowerCase() })),
+  'emails are stored in lower case': withSentBody((body) =>
+    body.email ? { ...body, email: body.email.toLowerCase?.() } : body,
+  ),
+  'If-Match is ignored by writes': without('if-match', ({ method }) => method !== 'GET'),
+  'If-None-Match is ignored by writes': without('if-none-match', ({ method }) => method !== 'GET'),
+  'If-Match is ignored by deletions': without('if-match', ({ method }) => method === 'DELETE'),
+  'Idempotency-Key is ignored': without('idempotency-key'),
+  'Idempotency-Key is ignored by batches': without('idempotency-key', ({ target }) =>
+    target.endsWith('/batch'),
+  ),
+  'replays are not marked': withHeader(always, 'idempotency-replayed'),
+  'every create is marked as a replay': withHeader(status(201), 'idempotency-replayed', 'true'),
+  'a content type is assumed': requestWith((request) => ({
+    fields: [...fieldsWithout(request, 'content-type'), ['content-type', 'application/json']],
+  })),
+  'members that are null are dropped': withSentBody(
+    (body) => Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)),
+    /^PATCH$/,
+  ),
+  'PATCH replaces the user': withSentBody((body) => ({ full_name: null, ...body }), /^PATCH$/),
+  'is_active can be set on create': withUsers(
+    (one) => (one.full_name === null ? { ...one, is_active: false } : one),
+    both(status(201), method('POST')),
+  ),
+  'full_name is cut': withSentBody(
+    (body) => ({ ...body, full_name: body.full_name?.slice?.(0, 100) ?? body.full_name }),
+    /^POST$/,
+  ),
+  'batches are always partial': withSentBody((body) => (body.items ? { ...body, mode: 'partial' } : body)),
+  'batches are always atomic': withSentBody((body) => (body.items ? { ...body, mode: 'atomic' } : body)),
+  'a batch is returned in another order': withList(path(/batch/), (users) => users.toReversed()),
+  'a batch loses an item': withList(path(/batch/), (users) => users.slice(1)),
+  'the feed is always empty': withList(CHANGES, () => []),
+  'the feed repeats every change': withList(CHANGES, (all) => [...all, ...all]),
+  'the feed skips deletions': withList(CHANGES, (all) => all.filter(({ type }) => type !== 'user.deleted')),
+  'the feed skips a change per page': withList(path(/users\/changes\?.*limit=2/), (all) => all.slice(1)),
+  'the feed does not name the changed fields': withList(CHANGES, (all) =>
+    all.map((one) => ({ ...one, data: { ...one.data, changed: [] } })),
+  ),
+  'exclude_actor is ignored': withoutParameter('exclude_actor'),
 };
 
 /** The checks must report every one of them. */
@@ -345,7 +317,7 @@ export const FAULTS: readonly Fault[] = [
 ];
 
 /** Like a balancer that keeps a dead instance in rotation. */
-function everyThird(): NonNullable<Breaking['onAnswer']> {
+function everyThird(): OnAnswer {
   let count = 0;
   return (answer) => {
     count += 1;
@@ -355,16 +327,24 @@ function everyThird(): NonNullable<Breaking['onAnswer']> {
   };
 }
 
+/** Like a cache that does not ask again, with the request ID of the new request. */
+function cachedForEver(): OnAnswer {
+  const cached = new Map<string, RawAnswer>();
+  return (answer, { method, target }) => {
+    if (method !== 'GET' || !/\/users\/[\da-f-]{36}$/.test(target) || answer.status !== 200) return answer;
+    const first = cached.get(target) ?? answer;
+    cached.set(target, first);
+    const requestId = answer.headers['x-request-id'] ?? '';
+    return { ...first, headers: { ...first.headers, 'x-request-id': requestId } };
+  };
+}
+
 /** The first accepted token opens every later request. */
 function oneTokenForAll(): NonNullable<Breaking['onRequest']> {
   let first: string | undefined;
   return (request) => {
     first ??= fieldOf(request, 'authorization');
-    const { fields } = without('authorization')(request);
+    const fields = fieldsWithout(request, 'authorization');
     return first ? { ...request, fields: [...fields, ['authorization', first]] } : request;
   };
-}
-
-function fieldOf({ fields }: RawRequest, wanted: string): string | undefined {
-  return fields.find(([name]) => name.toLowerCase() === wanted)?.[1];
 }

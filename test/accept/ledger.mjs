@@ -3,14 +3,12 @@ import { randomBytes } from 'node:crypto';
 const USERS = '/api/v1/users/';
 
 /**
- * The email addresses of this run. After any responses, the users with these addresses are deleted at the end. No
- * other
+ * The email addresses of this run. After any responses, the users with these addresses are deleted at the end. No other
  * user is ever changed or deleted.
  */
-export function createLedger(call) {
+export function createLedger(send) {
   const run = randomBytes(5).toString('hex');
   const addresses = [];
-
   return {
     /** An unused address. `form` gives it another form. */
     address(form = (unique) => `${unique}@example.com`) {
@@ -20,13 +18,9 @@ export function createLedger(call) {
     },
     async cleanUp(report) {
       const left = [];
-      for (const address of addresses) if (!(await remove(address))) left.push(address);
+      for (const address of addresses) if (!(await remove(address))) left.push(`left: ${address}`);
       if (left.length === 0) report.held('nothing is left of this run');
-      else
-        report.failed(
-          'nothing is left of this run',
-          left.map((address) => `left: ${address}`),
-        );
+      else report.failed('nothing is left of this run', left);
     },
   };
 
@@ -34,16 +28,15 @@ export function createLedger(call) {
   async function remove(address) {
     for (let attempts = 0; attempts < 3; attempts += 1) {
       try {
-        const { status, body } = await call('GET', `${USERS}?email=${encodeURIComponent(address)}`);
+        const { status, body } = await send('GET', `${USERS}?email=${encodeURIComponent(address)}`);
         if (status === 422) return true;
-        const own = Array.isArray(body) ? body.filter(({ email }) => isSame(email, address)) : [];
-        if (status === 200 && Array.isArray(body) && own.length === 0) return true;
-        for (const { id } of own) await call('DELETE', USERS + id, { headers: { 'if-match': '*' } });
+        // A service that lists other users than requested must not lose them.
+        const own =
+          status === 200 && body.filter(({ email }) => email?.toLowerCase() === address.toLowerCase());
+        if (own?.length === 0) return true;
+        for (const { id } of own) await send('DELETE', USERS + id, { headers: { 'if-match': '*' } });
       } catch {}
     }
     return false;
   }
 }
-
-/** A service that lists other users than requested must not lose them. */
-const isSame = (one, other) => typeof one === 'string' && one.toLowerCase() === other.toLowerCase();

@@ -1,128 +1,93 @@
-import { CannotJudge, createCall, isUnreachable } from './call.mjs';
-import { changes } from './checks/changes.mjs';
-import { list } from './checks/list.mjs';
-import { documentation, probes } from './checks/probes.mjs';
-import { read } from './checks/read.mjs';
-import { readRoles, writeRoles } from './checks/roles.mjs';
-import { tokens } from './checks/tokens.mjs';
-import { unauthenticated } from './checks/unauthenticated.mjs';
-import { writes } from './checks/writes.mjs';
-import { differences, Mismatch, same } from './expect.mjs';
+import { CannotJudge, createDeployment, isUnreachable, Mismatch } from './deployment.mjs';
 import { createLedger } from './ledger.mjs';
-import { createAnswers, users } from './responses.mjs';
+import * as reading from './reading.mjs';
 import { claimsOf, hasRole, tokenSource } from './token.mjs';
+import { writes } from './writing.mjs';
 
-const NO_TOKEN = 'there is no token: see ACCEPT_TOKEN and ACCEPT_TOKEN_URL';
+const USERS = '/api/v1/users/';
+const UNKNOWN = `${USERS}00000000-0000-0000-0000-000000000000`;
 
 /** Runs the checks of a profile, prints the report of each, and returns the exit code. */
 export async function run(options, report) {
-  const { base, profile, credentials } = options;
+  const { base, profile, interrupted } = options;
   report.line(`${base.origin}${base.prefix}, profile ${profile}`);
-  const call = createCall(options);
-  const checks = { ...checksFor(report, options.interrupted), ...createAnswers(options), call, ...options };
+  const known = { ...options, ...checksFor(report, interrupted), ...createDeployment(options) };
+  let reason;
   try {
-    await ask(call);
-    report.group('Probes and the form of answers');
-    await probes(checks);
-    await documentation(checks);
+    await known.send('GET', '/health').catch((error) => {
+      if (!isUnreachable(error)) return;
+      const { cause, message } = error;
+      throw new CannotJudge(`nothing answers there (${cause?.message || cause?.code || message})`);
+    });
+    report.group('Probes and the form of responses');
+    await reading.probes(known);
     report.group('Callers without a token');
-    await unauthenticated(checks);
-    await withToken(checks, report, tokenSource(credentials));
+    await reading.unauthenticated(known);
+    await withToken(known, report);
   } catch (error) {
-    if (!(error instanceof CannotJudge) && !options.interrupted?.aborted) throw error;
-    const reason = options.interrupted?.aborted ? 'it was interrupted' : error.message;
-    report.close(
-      report.counts.failed > 0 ? `And not all could be judged: ${reason}.` : `Not judged: ${reason}.`,
-    );
-    return report.counts.failed > 0 ? 1 : 2;
+    if (!(error instanceof CannotJudge) && !interrupted?.aborted) throw error;
+    reason = interrupted?.aborted ? 'it was interrupted' : error.message;
   }
-  report.close(report.counts.failed > 0 ? 'The deployment does not hold.' : 'The deployment holds.');
-  return report.counts.failed > 0 ? 1 : 0;
+  const { failed } = report.counts;
+  if (reason) report.close(`${failed > 0 ? 'And not all could be judged' : 'Not judged'}: ${reason}.`);
+  else report.close(failed > 0 ? 'The deployment does not hold.' : 'The deployment holds.');
+  return failed > 0 ? 1 : reason ? 2 : 0;
 }
 
-/** @throws {CannotJudge} if the deployment cannot be called */
-async function ask(call) {
-  await call('GET', '/health').catch((error) => {
-    if (isUnreachable(error))
-      throw new CannotJudge(
-        `nothing answers there (${error.cause?.message || error.cause?.code || error.message})`,
-      );
-  });
-}
-
-async function withToken(checks, report, source) {
-  if (!source) throw new CannotJudge(NO_TOKEN);
+async function withToken(checks, report) {
+  const source = tokenSource(checks.credentials);
   const token = await source.get();
-  const call = withTokenOf(checks.call, token);
-  const known = { ...checks, call, token, source };
+  const known = { ...checks, ...createDeployment({ ...checks, token }), token, source };
   report.group('Tokens and roles');
   report.line(`  the caller is ${JSON.stringify(claimsOf(token)?.sub ?? 'unknown')}`);
   if (!(await isAccepted(known))) return;
-  await tokens(known);
-  await readRoles(known);
+  await reading.tokens(known);
   if (checks.profile === 'full') await withWrites(known, report);
   else await readAll(known, report);
 }
 
-const withTokenOf =
-  (call, token) =>
-  (method, target, options = {}) =>
-    call(method, target, { token, ...options });
-
 async function readAll(known, report) {
+  await reading.roles(known);
   report.group('List');
-  await list(known);
+  await reading.list(known);
   report.group('Read');
-  await read(known);
+  await reading.read(known);
   report.group('Changes');
-  await changes(known);
+  await reading.changes(known);
 }
 
 /**
- * Whether the service accepts the token. If it does not, it is broken, unless the token is expired, not a JWT, or
- * without
+ * Whether the service accepts the token. If it does not, it is broken, unless the token is expired, not a JWT, or without
  * the role.
  *
  * @throws {CannotJudge}
  */
-async function isAccepted({ check, call, token, succeeds, refuses }) {
-  const { status } = await call('GET', '/api/v1/users/?limit=1').catch(() => ({}));
-  const claims = claimsOf(token);
-  if (status === 401 && !(claims?.exp > Date.now() / 1000))
+async function isAccepted({ check, ask, send, token }) {
+  const { status } = await send('GET', `${USERS}?limit=1`).catch(() => ({}));
+  if (status === 401 && !(claimsOf(token)?.exp > Date.now() / 1000))
     throw new CannotJudge('the token is refused, and is expired or no JWT');
   if (status === 403 && !hasRole(token, 'users.read')) {
-    await check('a token without the role is refused correctly', async () =>
-      refuses(await call('GET', '/api/v1/users/?limit=1'), 'forbidden_error', {
-        headers: { 'www-authenticate': 'Bearer error="insufficient_scope", scope="users.read"' },
-      }),
-    );
+    await check('a token without the role is refused correctly', () => ask('GET', USERS, 'forbidden_error'));
     throw new CannotJudge('the token lacks users.read');
   }
-  const isHeld = await check('the token is accepted', async () =>
-    Boolean(succeeds(await call('GET', '/api/v1/users/?limit=1'), 200, users, { link: () => true })),
-  );
-  return isHeld === true;
+  return check('the token is accepted', () => ask('GET', `${USERS}?limit=1`, 200));
 }
 
 /** Users are created before the reads, so that no check is skipped. They are deleted in any case. */
 async function withWrites(known, report) {
-  const { call, token } = known;
-  if (!hasRole(token, 'users.write')) {
-    const { status } = await call('PATCH', '/api/v1/users/00000000-0000-0000-0000-000000000000', {
-      json: {},
-    });
-    if (status === 403) throw new CannotJudge('the token lacks users.write');
-  }
-  if (known.deleteRole === 'users.delete' && !hasRole(token, 'users.delete')) {
-    const { status } = await call('DELETE', '/api/v1/users/00000000-0000-0000-0000-000000000000');
-    if (status === 403) throw new CannotJudge('the token lacks users.delete');
+  const { send, token, deleteRole } = known;
+  for (const [method, role] of [
+    ['PATCH', 'users.write'],
+    ['DELETE', deleteRole],
+  ]) {
+    const isLacking = !hasRole(token, role) && (await send(method, UNKNOWN, { json: {} })).status === 403;
+    if (isLacking) throw new CannotJudge(`the token lacks ${role}`);
   }
   // Deletes the users also after an interruption.
-  const ledger = createLedger(withTokenOf(createCall({ ...known, interrupted: undefined }), token));
+  const ledger = createLedger(createDeployment({ ...known, interrupted: undefined }).send);
   try {
-    await writeRoles(known, report);
     for (let count = 0; count < 3; count += 1)
-      await call('POST', '/api/v1/users/', { json: { email: ledger.address() } }).catch(() => {});
+      await send('POST', USERS, { json: { email: ledger.address() } }).catch(() => {});
     await readAll(known, report);
     await writes({ ...known, ledger }, report);
   } finally {
@@ -131,29 +96,27 @@ async function withWrites(known, report) {
   }
 }
 
-/** `check` reports whether a callback succeeded, and returns its value. `skip` reports why it was not called. */
+/** `check` reports whether a callback succeeded, and returns whether it did. `skip` reports why it was not called. */
 function checksFor(report, interrupted) {
   return {
     async check(title, holds) {
       try {
-        const value = await holds();
+        await holds();
         report.held(title);
-        return value;
+        return true;
       } catch (error) {
         if (interrupted?.aborted) throw error;
         report.failed(title, reasonsOf(error));
-        return undefined;
+        return false;
       }
     },
     skip: report.skipped,
-    same,
-    differences,
   };
 }
 
 function reasonsOf(error) {
   if (error instanceof Mismatch) return error.differences;
-  if (error.name === 'TimeoutError') return ['there was no answer in time'];
+  if (error.name === 'TimeoutError') return ['there was no response in time'];
   const cause = error.cause ? `: ${error.cause.message || error.cause.code}` : '';
   return [`${error.message}${cause}`];
 }

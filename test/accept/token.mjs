@@ -1,21 +1,22 @@
-import { CannotJudge } from './call.mjs';
+import { CannotJudge } from './deployment.mjs';
 
 /**
- * The source of tokens: `get()` returns the token of all checks, `narrowed(role)` one with this role only, or
- * undefined if
- * the source cannot issue it.
+ * The source of tokens: `get()` returns the token of all checks, `narrowed(role)` one with this role only, or undefined
+ * if the source cannot issue it.
  *
  * @throws {CannotJudge} from `get`
  */
 export function tokenSource(credentials) {
-  if (!credentials) return undefined;
-  if ('token' in credentials) return { get: async () => credentials.token, narrowed: async () => undefined };
+  const { token: given, tokenUrl, scope } = credentials;
   return {
-    get: () => fetchToken(credentials, credentials.scope),
+    async get() {
+      if (given) return given;
+      if (!tokenUrl) throw new CannotJudge('there is no token: see ACCEPT_TOKEN and ACCEPT_TOKEN_URL');
+      return fetchToken(credentials, scope);
+    },
     async narrowed(role) {
-      const { scope } = credentials;
       const wanted = scope === undefined ? role : wordsOf(scope).find((word) => word.endsWith(role));
-      if (!wanted) return undefined;
+      if (given || !wanted) return undefined;
       const token = await fetchToken(credentials, wanted).catch(() => undefined);
       return token && hasRole(token, role) && isNarrow(token, role) ? token : undefined;
     },

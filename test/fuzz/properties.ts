@@ -93,8 +93,8 @@ export class Properties {
   }
 }
 
-/** Methods that some path lacks. No operation has the last three, and Node's parser does not know the last one. */
-const METHODS = ['OPTIONS', 'GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PURGE', 'BREW'];
+/** Methods that some path lacks. No operation has the last two. */
+const METHODS = ['OPTIONS', 'GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PURGE'];
 
 const requestsWithoutOperation = fc
   .record({
