@@ -79,7 +79,7 @@ test.each([
   ['bytes that are not HTTP', 'HELO example.com\r\n\r\n', 400, '/'],
   ['a request without Host', written('GET /health'), 400, '/health'],
   ['the method CONNECT', written('CONNECT example.com:443', [['Host', 'example.com:443']]), 400, '/'],
-  ['headers that are too large', written('GET /health', [['A', 'x'.repeat(20_000)]]), 431, '/health'],
+  ['headers that are too large', written('GET /health', [['A', 'x'.repeat(20_000)]]), 431, '/'],
 ])('app_error is logged for %s, which the host itself refuses', async (_case, content, status, path) => {
   const connection = await connectTo(service.url);
   connection.send(content);
