@@ -225,10 +225,11 @@ describe('any other method on a known path is 405 with Allow', () => {
     });
   });
 
-  test('a method is case-sensitive, and may be unknown', async () => {
-    const expected = refusal('method_not_allowed_error', '/health', { headers: { allow: PROBE } });
-
-    expect(await get('/health', 'get')).toEqual(expected);
-    expect(await get('/health', 'BREW')).toEqual(expected);
+  test('a method is case-sensitive, and one that the parser does not know is 400', async () => {
+    expect(await get('/health', 'get')).toMatchObject({ status: 400, body: { instance: '/' } });
+    expect(await get('/health', 'BREW')).toMatchObject({ status: 400, body: { instance: '/' } });
+    expect(await get('/health', 'PROPFIND')).toEqual(
+      refusal('method_not_allowed_error', '/health', { headers: { allow: PROBE } }),
+    );
   });
 });
