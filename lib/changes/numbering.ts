@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { PreparedStatement, Statements } from '../postgres/index.ts';
+import { clock, isInSchema, type PreparedStatement, type Statements } from '../postgres/index.ts';
 
 /**
  * The head of the feed, as a table of one row. While another transaction keeps an old snapshot open, as pg_dump does,
@@ -12,15 +12,34 @@ export const headRow = sql`(select position, expired, expired_id, settled, late,
 /** The condition for an update or a lock of the head. It also holds if another transaction has moved the head since. */
 export const isHead = sql`position >= (select position from user_changes_head order by position desc limit 1)`;
 
+/** The first of the 2^48 numbers that the node of Citus has which gave this number. Without Citus, 0. */
+const startOfNode = (sequence: RawBuilder<unknown>) => sql`(${sequence} >> 48 << 48)`;
+
+/**
+ * The condition that a number was given by a node whose numbers are lower than those of the node that gave `settled`.
+ * Without Citus, its first part saves a search in the index.
+ */
+const isOfLowerNode = sql`head.settled >> 48 > 0 and sequence between 0 and ${startOfNode(sql`head.settled`)} - 1`;
+
 /**
  * Changes without a position, for a table `head`: at most `limit` whose sequence is not settled, all late ones, whose
- * transaction had not ended when their sequence was settled, and all that were written after the sequence was set back.
+ * transaction had not ended when their sequence was settled, all that were written after the sequence was set back, and
+ * all that another node of Citus gave a lower number.
  */
 export function unnumbered(limit: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`((select * from user_changes_unnumbered where sequence > head.settled order by sequence limit ${limit})
     union all select * from user_changes_unnumbered where sequence = any(head.late)
-    union all select * from user_changes_unnumbered where sequence <= settled_before and sequence <= head.settled)`;
+    union all select * from user_changes_unnumbered where sequence <= settled_before and sequence <= head.settled
+    union all select * from user_changes_unnumbered where ${isOfLowerNode} and sequence <> all(head.late))`;
 }
+
+/**
+ * Whether several nodes of Citus gave numbers to changes without a position. These are not in the order of the writes. The
+ * order by sequence makes PostgreSQL read an index.
+ */
+const isOfSeveralNodes = sql`exists (select from user_changes_unnumbered where ${isOfLowerNode})
+  or (select true from user_changes_unnumbered
+    where sequence >= ${startOfNode(sql`head.settled`)} + (1::bigint << 48) order by sequence limit 1)`;
 
 /** Maximum number of changes that one statement numbers, so that it is short, and reads an index instead of sorting. */
 const MAX_STEP = 1000;
@@ -46,10 +65,12 @@ export class ChangeNumbering {
     this.#number = statements.single(
       'UPDATE user_changes_head',
       () => sql`
-        with candidate as materialized (
-          select unnumbered.sequence from ${headRow} as head
-          cross join lateral ${unnumbered(sql.lit(MAX_STEP))} as unnumbered
-          order by sequence limit ${sql.lit(MAX_STEP)}
+        with feed as materialized (
+          select head.*, ${isOfSeveralNodes} as is_by_time from ${headRow} as head
+        ), candidate as materialized (
+          select sequence, is_by_time from feed as head
+          cross join lateral ${unnumbered(sql`case when head.is_by_time then null else ${sql.lit(MAX_STEP)} end`)} as unnumbered
+          order by case when is_by_time then time end, sequence limit ${sql.lit(MAX_STEP)}
         ), head as materialized (
           select position, settled, late from user_changes_head
           where ${isHead} and exists (select from candidate) for update
@@ -57,16 +78,22 @@ export class ChangeNumbering {
           delete from user_changes_unnumbered as unnumbered using head
           where unnumbered.sequence = any(array(select sequence from candidate))
           returning unnumbered.*
+        ), step as materialized (
+          select greatest(settled, max(sequence)) as top, greatest(settled, ${startOfNode(sql`max(sequence)`)}) as base,
+            bool_or(sequence <= settled_before) or (select bool_or(is_by_time) from candidate) as is_by_time
+          from head cross join taken group by settled
+        ), placed as materialized (
+          select position + row_number() over (order by case when is_by_time then time end, sequence) as position,
+            user_id, version, type, changed, actor, request_id, time, identity
+          from head cross join taken cross join step
         ), numbered as (
           insert into user_changes (position, user_id, version, type, changed, actor, request_id, time, identity)
-          select (select position from head) + row_number() over (order by case when is_set_back then time end, sequence),
-            user_id, version, type, changed, actor, request_id, time, identity
-          from taken cross join (select bool_or(sequence <= settled_before) as is_set_back from taken) as step
+          select * from placed where ${isInSchema}
           returning position
         ), settling as (
-          select settled, late, greatest(settled, max(sequence)) as top, max(sequence) - settled
-            - count(*) filter (where sequence > settled) + cardinality(late) <= ${sql.lit(MAX_LATE)} as fits
-          from head cross join taken group by settled, late
+          select settled, late, top, base,
+            top - base - count(*) filter (where sequence > base) + cardinality(late) <= ${sql.lit(MAX_LATE)} as fits
+          from head cross join taken cross join step group by settled, late, top, base
         ), moved as (
           update user_changes_head set position = (select max(position) from numbered),
             settled = case when fits then top
@@ -74,7 +101,7 @@ export class ChangeNumbering {
             reached = greatest(reached, top),
             late = array(
               select unnest(settling.late) where fits
-              union all select generate_series(settling.settled + 1, top) where fits
+              union all select generate_series(base + 1, top) where fits
               except select sequence from taken
             )
           from settling where ${isHead}
@@ -84,9 +111,9 @@ export class ChangeNumbering {
     this.#settle = statements.single(
       'UPDATE user_changes_head',
       () => sql`
-        with past as materialized (
-          select settled, late, case when noted_at < now() - ${MAX_WRITE} then noted else 0 end as noted
-          from ${headRow} as head
+        with ${clock}, past as materialized (
+          select settled, late, case when now - noted_at > ${MAX_WRITE} then noted else 0 end as noted
+          from ${headRow} as head, clock
         ), seen as materialized (
           select noted as past, exists (
             select from user_changes_unnumbered
@@ -98,8 +125,8 @@ export class ChangeNumbering {
           late = array(select sequence from unnest(late) as sequence where sequence > past and not is_missed),
           reached = case when is_missed then 0 else reached end,
           noted = case when is_missed then 0 else reached end,
-          noted_at = now()
-        from seen where ${isHead} and (is_missed or noted_at < now() - ${MAX_WRITE})`,
+          noted_at = now
+        from seen, clock where ${isHead} and (is_missed or now - noted_at > ${MAX_WRITE})`,
     );
     this.#count = statements.singleRead(
       'SELECT user_changes_unnumbered',
@@ -110,9 +137,10 @@ export class ChangeNumbering {
   }
 
   /**
-   * Gives positions to changes without one, in the order of the sequence or, after it was set back, of their times: a write
-   * that began after another was answered comes after it. Resolves with whether every change that was committed before the call now has one. Because it is one
-   * statement, a client that disappears leaves no lock behind.
+   * Gives positions to changes without one, in the order of the sequence or, if it was set back or several nodes of Citus
+   * gave its numbers, of their times: a write that began after another was answered comes after it. Resolves with whether
+   * every change that was committed before the call now has one. Because it is one statement, a client that disappears
+   * leaves no lock behind.
    */
   async numberChanges(): Promise<boolean> {
     const [row] = await this.#number.run({});

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
+import { isInSchema } from '../postgres/index.ts';
 import type { Fingerprint } from './fingerprint.ts';
 
 /**
@@ -8,11 +9,11 @@ import type { Fingerprint } from './fingerprint.ts';
  */
 export function claimed({ key, request }: Fingerprint, ids: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`claimed as (
-    insert into idempotency_keys as held (key, request, user_ids)
-    values (${key}::bytea, ${request}::bytea, ${ids})
+    insert into idempotency_keys as held (key, request, user_ids, created_at)
+    select ${key}::bytea, ${request}::bytea, (${ids}), clock.now from clock where ${isInSchema}
     on conflict (key) do update
       set request = excluded.request, user_ids = excluded.user_ids, created_at = excluded.created_at
-      where held.created_at <= ${keptSince}
+      where excluded.created_at - held.created_at >= interval '24 hours'
     returning held.key
   )`;
 }
@@ -23,10 +24,9 @@ export const keptSince = sql`now() - interval '24 hours'`;
 /** Deletes at most `limit` keys that are older than 24 hours, and returns a row for each. */
 export function deleteExpiredKeys(limit: number): RawBuilder<unknown> {
   return sql`
-    delete from idempotency_keys
-    where key = any(array(
+    with expired as materialized (
       select key from idempotency_keys where created_at <= ${keptSince}
       order by created_at limit ${sql.lit(limit)} for update skip locked
-    ))
-    returning true`;
+    )
+    delete from idempotency_keys where key = any(array(select key from expired)) returning true`;
 }

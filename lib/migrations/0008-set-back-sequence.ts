@@ -10,6 +10,8 @@ export async function setBackSequence(send: SendSql, { isPostgres }: Engine): Pr
   await send(sql`alter table user_changes_unnumbered add column if not exists settled_before bigint`);
   await send(sql`create index if not exists user_changes_unnumbered_set_back_idx
     on user_changes_unnumbered (sequence) where sequence <= settled_before`);
+  // Writes draw the number themselves, which needs a privilege that the default of the column does not.
+  await send(sql`grant usage on sequence user_changes_unnumbered_sequence_seq to public`);
   if (!isPostgres) return;
   await send(sql`update user_changes_unnumbered set identity = 0 where identity is null`);
   await send(sql`alter table user_changes_unnumbered alter column identity set not null,

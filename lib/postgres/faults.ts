@@ -137,13 +137,15 @@ export function reachedTimeLimit(fault: unknown): boolean {
   return cause instanceof ResponseTimeout || /^(40001|40P01|55P03|57014)$/.test(sqlState(cause) ?? '');
 }
 
-/** The suffix of an index's name while `reindex concurrently` replaces the index, and the one of a shard. */
-const INDEX_SUFFIX = /_(cc(new|old)\d*|\d+)$/;
+/** The suffixes of an index's name: while `reindex concurrently` replaces the index, and of a shard. */
+const INDEX_SUFFIX = /(_cc(new|old)\d*)?(_\d+)?$/;
 
-/** A write refused by a unique index of this name. */
+/** A write refused by a unique index of this name. A node of Citus passes on only the message of another node. */
 export function violatesUnique(fault: unknown, index: string): boolean {
-  const { constraint = '' } = (fault ?? {}) as { constraint?: string };
-  return sqlState(fault) === '23505' && constraint.replace(INDEX_SUFFIX, '') === index;
+  if (sqlState(fault) !== '23505') return false;
+  const { constraint, message } = fault as { constraint?: string; message: string };
+  const names = constraint === undefined ? message.split(/\W+/) : [constraint];
+  return names.some((name) => name.replace(INDEX_SUFFIX, '') === index);
 }
 
 /** Whether the session cannot be used again: PostgreSQL ended it, or did not answer. */

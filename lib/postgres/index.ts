@@ -7,5 +7,6 @@ export { type Migration, migrate, type SendSql } from './migrate/migrate.ts';
 export type { PreparedStatement } from './prepared-statement.ts';
 export { Readiness } from './readiness.ts';
 export type { StatementKind } from './sender.ts';
+export { clock, isInSchema } from './statement-parts.ts';
 export type { SqlType, Statements } from './statements.ts';
 export type { ReceivedRow as ListRow } from './wire/rows.ts';

@@ -13,10 +13,14 @@ import { SessionExecutor } from './wire/session-executor.ts';
 /** The tables of the service, in the order in which migrations create them. */
 const TABLES = ['users', 'idempotency_keys', 'user_changes_unnumbered', 'user_changes', 'user_changes_head'];
 
+/** The sequence of changes without a position. */
+const SEQUENCE = 'user_changes_unnumbered_sequence_seq';
+
 /** Which privileges the role lacks, whether it may not delete users, and whether the database has none of the tables. */
 const SELECT_PRIVILEGES = {
-  sql: `select string_agg(privilege || ' on ' || name, ', ')
-      filter (where privilege <> 'DELETE' and not has_table_privilege(to_regclass(name), privilege)) as missing,
+  sql: `select nullif(concat_ws(', ', string_agg(privilege || ' on ' || name, ', ')
+      filter (where privilege <> 'DELETE' and not has_table_privilege(to_regclass(name), privilege)),
+      case when not has_sequence_privilege(to_regclass('${SEQUENCE}'), 'USAGE') then 'USAGE on ${SEQUENCE}' end), '') as missing,
     bool_or(privilege = 'DELETE' and name = 'users' and not has_table_privilege(to_regclass(name), privilege)) as keeps_users,
     count(to_regclass(name)) = 0 as is_empty
     from unnest('{${TABLES.join()}}'::text[]) as name, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) as privilege`,

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { ServicePrincipal } from '../auth/principal.ts';
 import { currentRequest } from '../http/request-scope.ts';
-import type { Engine } from '../postgres/index.ts';
+import { type Engine, isInSchema } from '../postgres/index.ts';
 
 /** The caller (`sub` of its token) and the request of a write, which its change records. */
 export type Author = { readonly actor: string; readonly request_id: string };
@@ -27,15 +27,25 @@ export function recorded(
   type: keyof typeof CHANGE_TYPES,
   author?: Author,
 ): RawBuilder<unknown> {
-  const rows = author ? sql`written` : sql`written join given using (id)`;
+  const rows = author ? sql`drawn` : sql`drawn join given using (id)`;
   const values = author
     ? sql`${author.actor}::text, ${author.request_id}::text`
     : sql`given.actor, given.request_id`;
   const settled = isPostgres
     ? sql`(select settled from user_changes_head order by position desc limit 1)`
     : sql`null::bigint`;
-  return sql`recorded as (
-    insert into user_changes_unnumbered (user_id, version, type, changed, actor, request_id, time, settled_before)
-    select id, written.version, ${sql.lit(CHANGE_TYPES[type])}, changed, ${values}, moment, ${settled} from ${rows} order by id
+  return sql`drawn as materialized (
+    select nextval('user_changes_unnumbered_sequence_seq') as sequence, ${randomInteger} as identity,
+      id, version, changed, moment
+    from (select id, version, changed, moment from written order by id) as written
+  ), recorded as (
+    insert into user_changes_unnumbered
+      (sequence, identity, user_id, version, type, changed, actor, request_id, time, settled_before)
+      overriding system value
+    select sequence, identity, id, drawn.version, ${sql.lit(CHANGE_TYPES[type])}, changed, ${values}, moment, ${settled}
+    from ${rows} where ${isInSchema}
   )`;
 }
+
+/** The default of the column. Citus evaluates no default, and no such function, in an insert that it sends to a worker. */
+const randomInteger = sql`(random() * 4294967295 - 2147483648)::integer`;

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Fingerprint } from '../idempotency/fingerprint.ts';
 import { claimed } from '../idempotency/key-table.ts';
-import type { Statements } from '../postgres/index.ts';
+import { clock, isInSchema, type Statements } from '../postgres/index.ts';
 import { AUTHOR_TYPES, type Author, recorded } from './change-recording.ts';
 import { foldedEmail } from './email.ts';
 import { createdFields, fields, sqlTypesOf, type UpdatedName, updatedFields } from './fields.ts';
@@ -40,7 +40,8 @@ export function userStatements(statements: Statements) {
           [given],
           insertUsers(
             'given',
-            sql`given order by ${foldedEmail(sql.ref('given.email'))}
+            sql`given`,
+            sql`order by ${foldedEmail(sql.ref('given.email'))}
             on conflict (${foldedEmail(sql.ref('email'))}) do nothing`,
           ),
           recorded(engine, 'created'),
@@ -52,7 +53,7 @@ export function userStatements(statements: Statements) {
       'INSERT users',
       (given) =>
         writeReturning(
-          [claimed(given, sql`array[${given.id}::uuid]`)],
+          [claimed(given, sql`select array[${given.id}::uuid]`)],
           insertUsers('item', sql`claimed, (values (${insertedValues(given)})) as item (${insertedNames})`),
           recorded(engine, 'created', given),
           { isKeyed: true },
@@ -71,7 +72,7 @@ export function userStatements(statements: Statements) {
         writeReturning(
           [given],
           sql`update users set ${assignments}, updated_at = ${laterThanBefore}, version = version + 1, changed = ${changed}
-          from given where users.id = given.id and ${isOfGivenVersions}`,
+          from given, clock where users.id = given.id and ${isOfGivenVersions}`,
           recorded(engine, 'updated'),
         ),
     ),
@@ -80,17 +81,20 @@ export function userStatements(statements: Statements) {
     delete: statements.batchedWrite<ConditionalWrite, { id: string }>(
       'DELETE users',
       { id: 'uuid', ...VERSION_TYPES, ...AUTHOR_TYPES },
-      (given) => sql`with ${given}, written as (
-        delete from users using given where users.id = given.id and ${isOfGivenVersions}
-        returning users.id, version + 1 as version, 0 as changed, clock_timestamp() as moment
+      (given) => sql`with ${given}, ${clock}, written as (
+        delete from users using given, clock where users.id = given.id and ${isOfGivenVersions}
+        returning users.id, version + 1 as version, 0 as changed, ${laterThanBefore} as moment
       ), ${recorded(engine, 'deleted')}
       select id from written`,
     ),
   };
 }
 
-/** Strictly later than before, also if the clock stands still or was set back. */
-const laterThanBefore = sql`greatest(clock_timestamp(), users.updated_at + interval '1 millisecond')`;
+/**
+ * Strictly later than before, also if the clock stands still or was set back. Without a time zone, the sum depends on no
+ * setting. Citus evaluates no expression that does in an update.
+ */
+const laterThanBefore = sql`greatest(clock.now, (users.updated_at at time zone 'UTC' + interval '1 millisecond') at time zone 'UTC')`;
 
 const columns = updatedFields.map(({ name, changeBit }) => {
   const [bit, old, given] = [sql.lit(changeBit), sql.ref(`users.${name}`), sql.ref(`given.${name}`)];
@@ -112,16 +116,20 @@ const changed = sql.join(
  * which roles, databases and poolers set, and a number does not. `date_part` returns a float8, which holds the
  * milliseconds of ten thousand years and costs half of the exact `extract`.
  */
-export const userColumns = sql.join([
-  ...fields.map(({ name, sqlType }) => {
-    const column = sql.ref(`users.${name}`);
-    if (sqlType !== 'timestamptz') return column;
-    return sql`(date_part('epoch', ${column}) * 1000)::bigint as ${sql.ref(name)}`;
-  }),
-  sql.ref('users.version'),
-]);
+export const userColumns = selectColumns('users');
 
-/** The columns that an insert sets, with their SQL types. The others have defaults. */
+function selectColumns(table: string) {
+  return sql.join([
+    ...fields.map(({ name, sqlType }) => {
+      const column = sql.ref(`${table}.${name}`);
+      if (sqlType !== 'timestamptz') return column;
+      return sql`(date_part('epoch', ${column}) * 1000)::bigint as ${sql.ref(name)}`;
+    }),
+    sql.ref(`${table}.version`),
+  ]);
+}
+
+/** The columns that an insert sets from its values, with their SQL types. */
 const INSERTED_TYPES = { id: 'uuid', ...sqlTypesOf(createdFields) } as const;
 
 type InsertedName = keyof typeof INSERTED_TYPES;
@@ -131,10 +139,14 @@ const entries = Object.entries(INSERTED_TYPES) as [InsertedName, string][];
 /** The names of these columns. */
 export const insertedNames = sql.join(entries.map(([name]) => sql.ref(name)));
 
-/** Inserts a user for each row of `rows`, whose columns have the names of the fields. */
-export function insertUsers(rows: string, from: RawBuilder<unknown>): RawBuilder<unknown> {
+/**
+ * Inserts a user for each row of `rows` in `from`, whose columns have the names of the fields. Citus sends no insert that
+ * evaluates the default of a column to a worker.
+ */
+export function insertUsers(rows: string, from: RawBuilder<unknown>, rest = sql``): RawBuilder<unknown> {
   const values = sql.join(entries.map(([name]) => sql.ref(`${rows}.${name}`)));
-  return sql`insert into users (${insertedNames}) select ${values} from ${from}`;
+  return sql`insert into users (${insertedNames}, is_active, created_at, updated_at, version, changed)
+    select ${values}, true, clock.now, clock.now, 1, 0 from clock, ${from} where ${isInSchema} ${rest}`;
 }
 
 /** The values of these columns as parameters of their types. With the suffix `[]`, each is a list. */
@@ -157,10 +169,9 @@ export function writeReturning(
   { isKeyed = false } = {},
 ): RawBuilder<User> {
   const written = sql`written as (
-    ${write} returning ${userColumns}, users.changed, users.updated_at as moment
+    ${write} returning users.*, users.updated_at as moment
   )`;
-  const names = [...fields.map(({ name }) => sql.ref(name)), sql.ref('version')];
-  return sql`with ${sql.join([...before, written, record])}
-    select ${sql.join(names)}
-    from ${isKeyed ? sql`claimed left join written on true` : sql`written`} order by id`;
+  return sql`with ${sql.join([clock, ...before, written, record])}
+    select ${selectColumns('written')}
+    from ${isKeyed ? sql`claimed left join written on true` : sql`written`} order by written.id`;
 }

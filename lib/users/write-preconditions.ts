@@ -24,9 +24,9 @@ export function versionTexts({ ifMatch = '*', ifNoneMatch = [] }: Preconditions)
 
 /** The condition that a row of `users` has one of the versions of its row in `given`. */
 export const isOfGivenVersions: RawBuilder<boolean> = sql`
-  (given.among is null or version = any(given.among::bigint[]))
-  and (given.except is null or version <> all(given.except::bigint[]))`;
+  (given.among is null or version::text = any(string_to_array(given.among, ',')))
+  and (given.except is null or version::text <> all(string_to_array(given.except, ',')))`;
 
 function formatVersions(tags: readonly string[]): string {
-  return `{${tags.flatMap((tag) => VERSION_TAG.exec(tag)?.[1] ?? [])}}`;
+  return tags.flatMap((tag) => VERSION_TAG.exec(tag)?.[1] ?? []).join();
 }

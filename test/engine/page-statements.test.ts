@@ -66,14 +66,16 @@ test.each([
   ['INSERT', 'users'],
   ['UPDATE', 'user_changes_head'],
   ['SELECT', 'idempotency_keys'],
+  ['USAGE', 'user_changes_unnumbered_sequence_seq'],
 ])(
   'without %s on %s, /ready is 503 and names the privilege until it is granted',
   async (privilege, table) => {
     const { call, run, events } = await startAsGranted();
-    await run(`REVOKE ${privilege} ON ${table} FROM service;`);
+    const [on, role] = privilege === 'USAGE' ? [`SEQUENCE ${table}`, 'PUBLIC'] : [table, 'service'];
+    await run(`REVOKE ${privilege} ON ${on} FROM ${role};`);
     const refused = await call('GET', '/ready');
     const [refusal] = (await events()).filter(({ event }) => event === 'app_error');
-    await run(`GRANT ${privilege} ON ${table} TO service;`);
+    await run(`GRANT ${privilege} ON ${on} TO service;`);
 
     expect(refused.status).toBe(503);
     expect(refusal).toMatchObject({

@@ -46,7 +46,7 @@ const FREE_ITEMS = {
 };
 
 /** One entry per item: null for an item that is not stored. */
-const idsOfFree = sql`(select array_agg(free.id order by item.position) from item left join free using (position))`;
+const idsOfFree = sql`select array_agg(free.id order by item.position) from item left join free using (position)`;
 
 /**
  * The statements that store the items of a batch: all of them, or those that are free. Without external ids, fewer steps
@@ -61,10 +61,10 @@ export function batchInserts(statements: Statements, isKeyed: boolean) {
         sql`item as materialized (select *, ${foldedEmail(sql.ref('email'))} as folded from ${sent})`,
       ];
       if (free) before.push(sql`free as materialized (${free})`);
-      const ids = free ? idsOfFree : sql`${given.id}::uuid[]`;
+      const ids = free ? idsOfFree : sql`select ${given.id}::uuid[]`;
       if (isKeyed) before.push(claimed(given as BatchInsert & Fingerprint, ids));
       const rows = sql.raw(`${free ? 'free' : 'item'} as source${isKeyed ? ', claimed' : ''}`);
-      const insert = insertUsers('source', sql`${rows} order by source.folded`);
+      const insert = insertUsers('source', sql`${rows}`, sql`order by source.folded`);
       return writeReturning(before, insert, recorded(statements.engine, 'created', given), { isKeyed });
     };
     return statements.single<BatchInsert, User | { readonly id: null }>('INSERT users', write, {

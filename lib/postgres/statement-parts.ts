@@ -1,0 +1,14 @@
+import { sql } from 'kysely';
+
+/**
+ * The common table expression `clock` with one row: `now` is PostgreSQL's time, to the millisecond. Citus evaluates no
+ * function of the time in a statement that writes, but in a query of its own.
+ */
+export const clock = sql`clock as materialized (select clock_timestamp()::timestamptz(3) as now)`;
+
+/**
+ * A condition that always holds once the schema is migrated, for an insert from a query over common table expressions.
+ * Because it reads a table of the schema, Citus sends the insert to the worker of the schema. Otherwise it opens a
+ * transaction at every worker, so that the outage of one stops all of them.
+ */
+export const isInSchema = sql`exists (select from kysely_migration)`;
