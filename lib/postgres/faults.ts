@@ -1,5 +1,6 @@
 import { Problem, unavailable } from '../http/problem.ts';
 import { readMessage } from '../observability/redaction.ts';
+import type { EngineProfile } from './engine-profile.ts';
 
 /**
  * Classes and codes of SQLSTATE (PostgreSQL, appendix A) and system errors that mean "not now": a lost or refused
@@ -7,7 +8,7 @@ import { readMessage } from '../observability/redaction.ts';
  * yet, a lacking privilege, a session that forgot a prepared statement, a lasting conflict of transactions, an unknown outcome.
  */
 const UNAVAILABLE =
-  /^(08...|53...|58...|57014|25P0[34]|57P0.|55P03|25006|26000|28...|3D000|42501|42P01|40001|40003|40P01|E[A-Z_]+)$/;
+  /^(08...|53...|58...|57014|25P0[34]|57P0.|55P03|25006|26000|28...|3D000|42501|42P01|40003|E[A-Z_]+)$/;
 
 /** Messages of pg, without a code, for a connection that it lost, abandoned or could not open in time. */
 const CONNECTION_LOST = /terminated|timeout|not queryable|cannot connect|Connection ended|after calling end/i;
@@ -28,12 +29,15 @@ const ENDS_SESSION = /^(08...|53300|28...|3D000|25P0[34]|57P0.)$/;
 
 /**
  * A serialization failure or a deadlock. Nothing was written, so the statement may be sent again. After 40003
- * (statement completion unknown) it is never sent again, because the write may have happened.
+ * (statement completion unknown) it is never sent again, because the write may have happened. Citus has codes of its own
+ * for a conflict with the move of a shard, and for a worker's serialization failure.
  */
 export function classifyConflict(fault: unknown): 'serialization_failure' | 'deadlock' | undefined {
   const code = sqlState(fault);
-  if (code === '40001') return 'serialization_failure';
-  return code === '40P01' ? 'deadlock' : undefined;
+  if (code === '40P01') return 'deadlock';
+  const isOfCitus =
+    code === 'CIINF' || (code === 'XX000' && /could not serialize access/.test(errorMessage(fault)));
+  return code === '40001' || isOfCitus ? 'serialization_failure' : undefined;
 }
 
 /**
@@ -134,7 +138,8 @@ export class ResponseTimeout extends Error {}
 /** The time limit was reached after the statement was sent, or while it still conflicted with other transactions. */
 export function reachedTimeLimit(fault: unknown): boolean {
   const cause = causeOf(fault);
-  return cause instanceof ResponseTimeout || /^(40001|40P01|55P03|57014)$/.test(sqlState(cause) ?? '');
+  const isConflict = classifyConflict(cause) !== undefined;
+  return isConflict || cause instanceof ResponseTimeout || /^(55P03|57014)$/.test(sqlState(cause) ?? '');
 }
 
 /** The suffixes of an index's name: while `reindex concurrently` replaces the index, and of a shard. */
@@ -182,10 +187,14 @@ export function hasLostConnection(fault: unknown): boolean {
   return !(fault instanceof Problem) && !/timeout/i.test(errorMessage(fault)) && breaksConnection(fault);
 }
 
-/** The problem for a fault of the database. The cause is only for the log. */
-export function toProblem(fault: unknown): unknown {
+/**
+ * The problem for a fault of the database. The cause is only for the log. On a distributed engine, XX000 is an unknown
+ * outcome, such as a commit that failed at one of several nodes.
+ */
+export function toProblem(fault: unknown, { isPostgres }: Pick<EngineProfile, 'isPostgres'>): unknown {
   const code = sqlState(fault);
-  if (isUnavailable(fault)) return unavailable(`PostgreSQL cannot answer: ${reasonOf(fault)}`, fault);
+  if (isUnavailable(fault) || (code === 'XX000' && !isPostgres))
+    return unavailable(`PostgreSQL cannot answer: ${reasonOf(fault)}`, fault);
   if (code?.startsWith('22')) {
     return new Problem('validation_error', {
       reason: `PostgreSQL refused a value that validation let pass: ${code}`,
@@ -207,6 +216,7 @@ function isUnavailable(fault: unknown): boolean {
   const code = sqlState(fault);
   const message = errorMessage(fault);
   if (code === undefined) return CONNECTION_LOST.test(message);
+  if (classifyConflict(fault)) return true;
   // With XX000, only the message, which is English, shows that Citus has lost the connection to another node.
   return UNAVAILABLE.test(code) || (code === 'XX000' && /\bconnection\b/.test(message));
 }

@@ -3,6 +3,7 @@ import { Problem, unavailable } from '../http/problem.ts';
 import { currentRequest, type RequestScope } from '../http/request-scope.ts';
 import type { DatabaseSpans } from '../observability/database-span.ts';
 import type { Settings } from '../settings/settings.ts';
+import { type EngineProfile, engineProfile } from './engine-profile.ts';
 import {
   classifyConflict,
   hasLostConnection,
@@ -80,10 +81,12 @@ export class Sender {
   };
   protected readonly settings: Settings['postgres'];
   readonly #options: SenderOptions;
+  readonly #engine: EngineProfile;
 
   constructor(settings: Settings['postgres'], options: SenderOptions) {
     this.settings = settings;
     this.#options = options;
+    this.#engine = engineProfile(settings);
   }
 
   /**
@@ -126,7 +129,7 @@ export class Sender {
       } else {
         if (isReadOnly(fault)) this.#options.hosts.onReadOnly();
         const retry = retryAfter(fault, attempts, text.isRead);
-        if (!retry || performance.now() + retry.pause >= deadline) throw toProblem(fault);
+        if (!retry || performance.now() + retry.pause >= deadline) throw toProblem(fault, this.#engine);
         attempts += 1;
         this.retried[retry.reason] += 1;
         if (retry.pause > 0) await sleep(retry.pause);
@@ -144,7 +147,7 @@ export class Sender {
   async #refuseUnmigrated(fault: unknown, deadline: number): Promise<void> {
     const values = [this.#options.latestMigration];
     const found = await this.#send('single', SELECT_MIGRATION, values, deadline).catch((again) =>
-      Promise.reject(toProblem(again)),
+      Promise.reject(toProblem(again, this.#engine)),
     );
     if (found.length === 0) throw unavailable('the migrations have not run yet', fault);
   }

@@ -3,10 +3,13 @@ import { administratorOf } from '../stage/administration.ts';
 import { BATCH, refusal, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
-// On plain PostgreSQL, the behaviour of Citus with distributed tables: errors that PostgreSQL does not have, unique
-// indexes with the name of a shard, and an insert with an empty plan.
+// On plain PostgreSQL, the behaviour of Citus: errors that PostgreSQL does not have, unique indexes with the name of a
+// shard, and an insert with an empty plan.
 
-const service = serviceUnderTest(() => ({ SVC_POSTGRES_STATEMENT_TIMEOUT: '1' }));
+const service = serviceUnderTest(() => ({
+  SVC_POSTGRES_ENGINE: 'distributed',
+  SVC_POSTGRES_STATEMENT_TIMEOUT: '1',
+}));
 const admin = administratorOf(service);
 
 beforeAll(async () => {
@@ -15,10 +18,15 @@ beforeAll(async () => {
     CREATE FUNCTION act_like_shards() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       PERFORM nextval('attempts');
       IF NEW.full_name = 'Nothing' THEN RETURN NULL; END IF;
-      IF NEW.full_name = 'Lost' THEN
-        RAISE 'connection to the remote node worker:5432 failed' USING ERRCODE = 'XX000';
+      IF NEW.full_name = 'Unknown' THEN
+        RAISE 'could not commit transaction for shard 102008 on at least one active node' USING ERRCODE = 'XX000';
       END IF;
-      IF NEW.full_name = 'Defect' THEN RAISE 'unexpected state' USING ERRCODE = 'XX000'; END IF;
+      IF NEW.full_name = 'Serialized' AND currval('attempts') % 3 <> 0 THEN
+        RAISE 'could not serialize access due to concurrent update' USING ERRCODE = 'XX000';
+      END IF;
+      IF NEW.full_name = 'Moved' AND currval('attempts') % 3 <> 0 THEN
+        RAISE 'could not find the intermediate result file' USING ERRCODE = 'CIINF';
+      END IF;
       IF NEW.full_name = 'Unsupported' THEN RAISE 'not supported' USING ERRCODE = '0A000'; END IF;
       RETURN NEW;
     END $$;
@@ -40,27 +48,30 @@ async function attempts(): Promise<number> {
   return Number(row?.count);
 }
 
-test.each([
-  ['a create with an external id that stores nothing without a conflict', 'Nothing'],
-  ['a connection lost behind PostgreSQL (XX000)', 'Lost'],
-])('%s is 503', async (_case, name) => {
-  expect(await service.call('POST', USERS, bodyOf(name))).toEqual(
+test('a create with an external id that stores nothing without a conflict is 503', async () => {
+  expect(await service.call('POST', USERS, bodyOf('Nothing'))).toEqual(
     refusal('service_unavailable_error', USERS),
   );
 });
 
-test.each(['Defect', 'Unsupported'])(
-  'any other internal or unsupported statement is 500 without a retry: %s',
-  async (name) => {
-    await service.call('POST', USERS, bodyOf('Prepared'));
-    const before = await attempts();
+test.each([
+  ['an unknown outcome (XX000)', 'Unknown', 'service_unavailable_error'],
+  ['a statement that is not supported', 'Unsupported', 'internal_server_error'],
+] as const)('%s is not sent again', async (_case, name, problem) => {
+  await service.call('POST', USERS, bodyOf('Prepared'));
+  const before = await attempts();
+  const response = await service.call('POST', USERS, bodyOf(name));
 
-    const response = await service.call('POST', USERS, bodyOf(name));
+  expect(response).toEqual(refusal(problem, USERS));
+  expect((await attempts()) - before).toBe(1);
+  expect((await service.events()).map(({ message }) => message)).toContainEqual(
+    name === 'Unknown' ? expect.stringContaining('XX000: could not commit transaction') : expect.anything(),
+  );
+});
 
-    expect(response).toEqual(refusal('internal_server_error', USERS));
-    expect((await attempts()) - before).toBe(1);
-  },
-);
+test.each(['Serialized', 'Moved'])('a conflict with a code of Citus is sent again: %s', async (name) => {
+  expect((await service.call('POST', USERS, bodyOf(name))).status).toBe(201);
+});
 
 test('a write that another unique index refuses is 500 at once, and the log has the name of the index', async () => {
   const { headers } = await service.call('POST', USERS, bodyOf('Unique'));
