@@ -48,7 +48,12 @@ const go: Target = {
   title: 'Go: fasthttp, pgx',
   async install(stage) {
     const folder = await withSources(
-      fromDebian(['golang-1.19-go', 'golang-github-jackc-pgx-v4-dev', 'golang-github-valyala-fasthttp-dev']),
+      fromDebian([
+        'golang-1.19-go',
+        'golang-github-jackc-pgx-v4-dev',
+        'golang-github-valyala-fasthttp-dev',
+        'golang-github-golang-jwt-jwt-dev',
+      ]),
     );
     // What the system has installed itself is not unpacked once more.
     const roots = [join(folder, 'root'), '/'];

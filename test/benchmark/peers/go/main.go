@@ -82,33 +82,30 @@ func (s *service) answer(ctx *fasthttp.RequestCtx) {
 }
 
 func (s *service) create(ctx *fasthttp.RequestCtx) {
-	input, ok := newUser(ctx.PostBody())
-	if !ok {
+	if input, ok := newUser(ctx.PostBody()); ok {
+		user, err := s.users.create(ctx, input)
+		answerOne(ctx, user, err, 201)
+	} else {
 		refuse(ctx, 422)
-		return
 	}
-	user, err := s.users.create(ctx, input)
-	answerOne(ctx, user, err, 201)
 }
 
 func (s *service) createAll(ctx *fasthttp.RequestCtx) {
-	input, ok := newUsers(ctx.PostBody())
-	if !ok {
+	if input, ok := newUsers(ctx.PostBody()); ok {
+		found, err := s.users.createAll(ctx, input)
+		answerAll(ctx, found, err, 201)
+	} else {
 		refuse(ctx, 422)
-		return
 	}
-	found, err := s.users.createAll(ctx, input)
-	answerAll(ctx, found, err, 201)
 }
 
 func (s *service) update(ctx *fasthttp.RequestCtx, id string) {
-	changes, ok := changesOf(ctx.PostBody())
-	if !ok {
+	if changes, ok := changesOf(ctx.PostBody()); ok {
+		user, err := s.users.update(ctx, id, changes)
+		answerOne(ctx, user, err, 200)
+	} else {
 		refuse(ctx, 422)
-		return
 	}
-	user, err := s.users.update(ctx, id, changes)
-	answerOne(ctx, user, err, 200)
 }
 
 func (s *service) list(ctx *fasthttp.RequestCtx) {
