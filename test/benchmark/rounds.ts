@@ -190,13 +190,13 @@ export async function runRounds(
     if (!outcome?.used) throw new Error('the load was not watched');
     sent[name] = begin + outcome.sent;
     if (workload.writes) await stage.vacuum(databaseOf(target));
-    const { used, answered, answerLatency, memory, refused, other, broken, breakReason } = outcome;
+    const { used, answered, responseLatency, memory, refused, other, broken, breakReason } = outcome;
     const fault = `${refused} times 503, ${other} other responses, ${broken} broken: ${breakReason}`;
     return {
       requestsPerSecond: answered / used.seconds,
       server: (used.server * 1000) / answered,
       postgres: (used.postgres * 1000) / answered,
-      ...{ p50: answerLatency.p50, p99: answerLatency.p99, memory },
+      ...{ p50: responseLatency.p50, p99: responseLatency.p99, memory },
       load: used.load / used.seconds,
       others: used.others,
       ...(refused + other + broken > 0 && { fault }),

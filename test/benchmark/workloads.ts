@@ -77,15 +77,15 @@ const update: Workload = {
   },
 };
 
-const BATCH = 100;
-const PAGE = 100;
-const LARGEST_PAGE = 1000;
+const USERS_PER_BATCH = 100;
+const USERS_PER_PAGE = 100;
+const MAX_USERS_PER_PAGE = 1000;
 
 /** How far into the users the deep page lies. */
-const DEPTH = 0.9;
+const DEEP_SHARE = 0.9;
 
 /** In the mix, one request in this many is an update. */
-const EVERY = 5;
+const REQUESTS_PER_UPDATE = 5;
 
 /** All kinds of load, in the order they are run. One with a pace stands after the one it is a part of. */
 export const workloads: readonly Workload[] = [
@@ -124,7 +124,7 @@ export const workloads: readonly Workload[] = [
   update,
   {
     name: 'batch',
-    title: `batch create of ${BATCH}`,
+    title: `batch create of ${USERS_PER_BATCH}`,
     status: 201,
     writes: true,
     varying: ['id', 'created_at', 'updated_at'],
@@ -132,30 +132,33 @@ export const workloads: readonly Workload[] = [
       let sent = begin;
       return () => {
         sent += 1;
-        const items = Array.from({ length: BATCH }, (_, n) => `{"email":"${sent}-${500 + n}@example.com"}`);
+        const items = Array.from(
+          { length: USERS_PER_BATCH },
+          (_, n) => `{"email":"${sent}-${500 + n}@example.com"}`,
+        );
         return { method: 'POST', target: `${USERS}batch`, token, body: `{"items":[${items}]}` };
       };
     },
   },
   {
     name: 'list',
-    title: `list of ${PAGE} at the start`,
+    title: `list of ${USERS_PER_PAGE} at the start`,
     status: 200,
     requests:
       ({ token }) =>
-      () => ({ method: 'GET', target: `${USERS}?limit=${PAGE}`, token }),
+      () => ({ method: 'GET', target: `${USERS}?limit=${USERS_PER_PAGE}`, token }),
   },
   {
     // Far behind the first users, by the key that the links carry.
     name: 'deep-list',
-    title: `list of ${PAGE} by key, deep inside`,
+    title: `list of ${USERS_PER_PAGE} by key, deep inside`,
     status: 200,
     async prepare(ask, users) {
-      let page: string | undefined = `${USERS}?limit=${LARGEST_PAGE}`;
-      for (let seen = 0; page !== undefined && seen < users * DEPTH; seen += LARGEST_PAGE) {
+      let page: string | undefined = `${USERS}?limit=${MAX_USERS_PER_PAGE}`;
+      for (let seen = 0; page !== undefined && seen < users * DEEP_SHARE; seen += MAX_USERS_PER_PAGE) {
         page = nextPage(await ask(page));
       }
-      return page?.replace(`limit=${LARGEST_PAGE}`, `limit=${PAGE}`);
+      return page?.replace(`limit=${MAX_USERS_PER_PAGE}`, `limit=${USERS_PER_PAGE}`);
     },
     requests: readsOfPrepared,
   },
@@ -195,7 +198,7 @@ export const workloads: readonly Workload[] = [
       let sent = 0;
       return () => {
         sent += 1;
-        return sent % EVERY === 0 ? nextUpdate() : nextGet();
+        return sent % REQUESTS_PER_UPDATE === 0 ? nextUpdate() : nextGet();
       };
     },
   },

@@ -22,25 +22,18 @@ type Member = { readonly name: string; readonly role: string; readonly state: st
 export type Writer = { readonly node: ClusterNode; readonly startedAt: string };
 
 /** In milliseconds. */
-const LOOK_EVERY = 20;
+const LOOK_PERIOD_MS = 20;
 
 /** In seconds. */
-const HEALTHY = 90;
+const HEALTHY_LIMIT_S = 90;
 
-/** What ends the clusters that are there. */
-const running = new Set<() => Promise<void>>();
-
-/** Ends every cluster, in whatever state it is. */
-export async function abandonClusters(): Promise<void> {
-  await Promise.all([...running].map((stop) => stop()));
-}
-
-/** Starts three nodes, each with a Patroni, over one etcd, and a haproxy that leads to the primary. All on loopback. */
-export async function startCluster(replication: Replication) {
+/**
+ * Starts three nodes, each with a Patroni, over one etcd, and a haproxy that leads to the primary. All on loopback. `defer`
+ * gets what ends them in any state.
+ */
+export async function startCluster(replication: Replication, defer: (undo: () => unknown) => void) {
   const folder = await mkdtemp(join(tmpdir(), 'user-management-failover-'));
-  const programsRunning: { stop(): Promise<void> }[] = [];
-  const nodes: ClusterNode[] = [];
-  running.add(stop);
+  defer(() => rm(folder, { recursive: true, force: true, maxRetries: 9 }));
   const account = await accountFor(folder);
   await chmod(folder, 0o755);
   const programs = await unpackPrograms(join(folder, 'programs'));
@@ -49,45 +42,34 @@ export async function startCluster(replication: Replication) {
   if (account.uid !== undefined) await chown(own, account.uid, account.gid ?? account.uid);
   const [etcdPort, peerPort] = [await freePort(), await freePort()];
 
-  await runProgram('etcd', programs.etcd, [
+  const log = await open(join(folder, 'etcd.log'), 'a');
+  const options = [
     '--enable-v2',
     ...['--data-dir', join(own, 'etcd'), '--listen-peer-urls', `http://127.0.0.1:${peerPort}`],
     ...['--listen-client-urls', `http://127.0.0.1:${etcdPort}`],
     ...['--advertise-client-urls', `http://127.0.0.1:${etcdPort}`],
     ...['--initial-advertise-peer-urls', `http://127.0.0.1:${peerPort}`],
     ...['--initial-cluster', `default=http://127.0.0.1:${peerPort}`],
-  ]);
+  ];
+  const etcd = spawn(programs.etcd, options, { ...account, cwd: '/', stdio: ['ignore', log.fd, log.fd] });
+  await once(etcd, 'spawn');
+  await log.close();
+  const ended = once(etcd, 'exit');
+  defer(() => etcd.kill('SIGKILL') && ended);
   await until('etcd listens', () => isListening(etcdPort));
 
+  const nodes: ClusterNode[] = [];
   for (const name of ['one', 'two', 'three']) {
     const [port, restPort] = [await freePort(), await freePort()];
     const node = { name, folder: own, account, programs, replication, etcdPort, port, restPort };
     nodes.push(createNode(node));
   }
-  for (const node of nodes) await node.start();
+  for (const node of nodes) {
+    defer(node.kill);
+    await node.start();
+  }
   const balancer = await startFront('haproxy', (port) => balancing(port, nodes));
-  programsRunning.push(balancer);
-
-  async function runProgram(name: string, program: string, options: readonly string[]) {
-    const log = await open(join(folder, `${name}.log`), 'a');
-    const child = spawn(program, options, { ...account, cwd: '/', stdio: ['ignore', log.fd, log.fd] });
-    await once(child, 'spawn');
-    await log.close();
-    const ended = once(child, 'exit');
-    programsRunning.push({
-      async stop() {
-        child.kill('SIGKILL');
-        await ended;
-      },
-    });
-  }
-
-  async function stop(): Promise<void> {
-    running.delete(stop);
-    for (const node of nodes) await node.kill();
-    for (const program of programsRunning) await program.stop();
-    await rm(folder, { recursive: true, force: true, maxRetries: 9 });
-  }
+  defer(balancer.stop);
 
   /** What any Patroni says of all of them. */
   async function members(): Promise<readonly Member[]> {
@@ -127,12 +109,13 @@ export async function startCluster(replication: Replication) {
   return {
     nodes,
     balancer: { host: '127.0.0.1', port: balancer.port },
-    version: programs.version,
     untilHealthy: () =>
-      until('all nodes are well', isHealthy, { seconds: HEALTHY, every: 200 }).catch(async (error) => {
-        const logs = await Promise.all(nodes.map(async (node) => `${node.name}: ${await node.log()}`));
-        throw new Error(`${error.message}\n${logs.join('\n')}`);
-      }),
+      until('all nodes are well', isHealthy, { seconds: HEALTHY_LIMIT_S, every: 200 }).catch(
+        async (error) => {
+          const logs = await Promise.all(nodes.map(async (node) => `${node.name}: ${await node.log()}`));
+          throw new Error(`${error.message}\n${logs.join('\n')}`);
+        },
+      ),
     query,
     primary: () => until('one node takes writes', onlyWriter, { every: 200 }),
     /** Another one than `before`, as soon as it takes writes. */
@@ -143,9 +126,8 @@ export async function startCluster(replication: Replication) {
           (await writers()).find(
             ({ node, startedAt }) => node !== before.node || startedAt !== before.startedAt,
           ),
-        { seconds, every: LOOK_EVERY },
+        { seconds, every: LOOK_PERIOD_MS },
       ),
-    stop,
   };
 }
 

@@ -35,7 +35,6 @@ export async function unpackPrograms(folder: string) {
     python: INSTALLED.python3,
     pythonPath: join(folder, 'usr/lib/python3/dist-packages'),
     postgres: join(POSTGRES, version, 'bin'),
-    version,
   };
 }
 

@@ -13,7 +13,7 @@ async function end(report?: Report): Promise<never> {
 }
 
 process.on('uncaughtException', (error) => {
-  const fault = `nobody has caught: ${error instanceof Error ? error.stack : error}`;
+  const fault = `not caught: ${error instanceof Error ? error.stack : error}`;
   void abandonRow().finally(() => end({ fault }));
 });
 // The parent process has ended, or does not need the outcome any more.
@@ -27,4 +27,4 @@ await builtHost();
 process.env.TMPDIR = order.folder;
 const row = rows.find(({ name }) => name === order.name);
 if (!row) throw new Error(`there is no row ${order.name}`);
-await end({ outcome: await runRow(row, order) });
+await end({ outcome: await runRow(row, { ...order, searchesModel: row.searchesModel }) });

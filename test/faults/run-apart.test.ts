@@ -7,7 +7,7 @@ import { runApart } from './run-apart.ts';
 
 const FAULTS = {
   refused: /^Error: this did not hold\n/,
-  uncaught: /^nobody has caught: Error: nobody waits for this\n/,
+  uncaught: /^not caught: Error: this is not awaited\n/,
   ended: /^the row's process has ended with 7$/,
   endless: /^Error: the row has not ended after 1 seconds\n/,
   busy: /^the row has not ended after 20 seconds$/,

@@ -33,7 +33,7 @@ type Options = {
 const ROWS = join(import.meta.dirname, 'rows/index.ts');
 
 /** In seconds: how long a row may take to take down what it has built up. */
-const FAREWELL = 10;
+const CLEANUP_LIMIT_S = 10;
 
 let running: ChildProcess | undefined;
 
@@ -83,7 +83,7 @@ export async function endRow(): Promise<void> {
   const child = running;
   if (!child) return;
   child.kill('SIGTERM');
-  await Promise.race([once(child, 'exit'), sleep(FAREWELL * 1000, undefined, { ref: false })]);
+  await Promise.race([once(child, 'exit'), sleep(CLEANUP_LIMIT_S * 1000, undefined, { ref: false })]);
   endGroup(child);
 }
 

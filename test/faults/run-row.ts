@@ -14,6 +14,8 @@ export type Row = {
   /** In minutes: a row that takes longer has failed; 10 by default. */
   readonly minutes?: number;
   readonly postgres?: Parameters<typeof openStage>[0]['postgres'];
+  /** Whether its histories are searched in the model of the feed. */
+  readonly searchesModel?: boolean;
   run(stage: Stage): Promise<void>;
 };
 
@@ -21,18 +23,21 @@ export type Row = {
 export type Outcome = ReturnType<typeof outcomeOf> & { readonly passed: boolean };
 
 /** In minutes; no row but those that say so takes as long. */
-const LONGEST = 10;
+const DEFAULT_LIMIT_MINUTES = 10;
 
 /** How long a row may take, in minutes. */
-export const limitOf = ({ minutes = LONGEST }: Row): number => minutes;
+export const limitOf = ({ minutes = DEFAULT_LIMIT_MINUTES }: Row): number => minutes;
 
 /** Runs a row on a stage of its own, and then asks the oracle. A row that made no trial has failed. */
 export async function runRow(
   row: Row,
-  options: Pick<Parameters<typeof openStage>[0], 'seed' | 'trials' | 'judgeFeed'>,
+  options: Pick<Parameters<typeof openStage>[0], 'seed' | 'trials' | 'searchesModel'>,
 ): Promise<Outcome> {
   const begun = performance.now();
-  const stage = await openStage({ ...options, ...(row.postgres && { postgres: row.postgres }) });
+  const stage = await openStage({
+    ...options,
+    ...(row.postgres && { postgres: row.postgres }),
+  });
   open = stage;
   try {
     await Promise.race([row.run(stage), refuseAfter(limitOf(row))]);
@@ -56,7 +61,15 @@ export async function abandonRow(): Promise<void> {
 
 /** What is printed for a row without an outcome of its own. */
 export function failedOutcome(row: Row, seed: number, seconds: number, fault: string): Outcome {
-  const figures = { trials: 0, recoverySeconds: 0, exits: 0, memoryChange: 0, lost: 0, settled: 0 };
+  const figures = {
+    trials: 0,
+    recoverySeconds: 0,
+    exits: 0,
+    memoryChange: 0,
+    lost: 0,
+    settled: 0,
+    windows: 0,
+  };
   const nothing = { figures, ledgers: [], totals: [], seed };
   return { ...outcomeOf(row, { ...nothing, faults: [fault] }, seconds), passed: false };
 }
@@ -95,9 +108,10 @@ function outcomeOf(
     lost: figures.lost + sum(({ lost = 0 }) => lost),
     in_doubt: ledgers.reduce((total, ledger) => total + ledger.inDoubt.length, 0),
     recovery_seconds: rounded(figures.recoverySeconds, 3),
-    longest_answer_ms: rounded(Math.max(0, ...counted.map((one) => one.longest_answer_ms)), 0),
+    longest_response_ms: rounded(Math.max(0, ...counted.map((one) => one.longest_response_ms)), 0),
     memory_change_mb: rounded(figures.memoryChange, 1),
     exits: figures.exits,
+    model_windows: figures.windows,
     seconds: rounded(seconds, 1),
     faults: faults as readonly string[],
   };
@@ -109,7 +123,7 @@ function totalsOf(ledger: Ledger): Totals {
     sent: ledger.entries.length,
     ok: ledger.entries.filter(({ status }) => status >= 200 && status < 300).length,
     refused_by_status: ledger.refusedByStatus(),
-    longest_answer_ms: ledger.longestAnswer(),
+    longest_response_ms: ledger.longestResponse(),
   };
 }
 

@@ -23,7 +23,7 @@ function books() {
       answered,
       status,
       isLost: status === 0,
-      answerHeaders: { etag: `"${version}"`, ...(replayed && { 'idempotency-replayed': 'true' }) },
+      responseHeaders: { etag: `"${version}"`, ...(replayed && { 'idempotency-replayed': 'true' }) },
       body: JSON.stringify({ id: ID, email: EMAIL, full_name: null, is_active: true, ...fields }),
     });
   }

@@ -42,11 +42,11 @@ type FairRow = {
 const NINE = 9;
 /** More than each of the nine needs: 2,000 requests a second that take 5 ms each occupy ten. */
 const CONNECTIONS_OF_NINE = 64;
-const SHARE = 1 / 20;
+const SHARE_OF_PEAK = 1 / 20;
 const RENEW_AFTER_S = 10;
 /** The nine send before the tenth begins, and after it has ended. */
 const AROUND_S = 2;
-const MADE_UP = 500;
+const MADE_UP_TOKENS = 500;
 
 /** Prints a line for each load, and which figures of the rule its medians exceed. Returns whether all are kept. */
 export async function isFair({
@@ -84,7 +84,7 @@ export async function isFair({
   return faults.length === 0;
 
   async function quiet(index: number, ofPeak: number): Promise<Job> {
-    const rate = Math.round(ofPeak * SHARE);
+    const rate = Math.round(ofPeak * SHARE_OF_PEAK);
     const duration = seconds + 2 * AROUND_S;
     const count = Math.ceil(duration / RENEW_AFTER_S) + 1;
     const tokens = await Promise.all(
@@ -112,11 +112,11 @@ export async function isFair({
   }
 }
 
-/** By turns with a signature that is not theirs, and with a key that the identity provider does not have. */
+/** Alternately with a signature that is not theirs, and with a key that the identity provider does not have. */
 function makeUpTokens(valid: string): string[] {
   const [header, , signature] = valid.split('.');
   const otherKey = encode({ alg: 'RS256', kid: 'unknown', typ: 'JWT' });
-  return Array.from({ length: MADE_UP }, (_, index) => {
+  return Array.from({ length: MADE_UP_TOKENS }, (_, index) => {
     const payload = encode({ sub: `made up ${index}`, exp: 4e9 });
     return `${index % 2 === 0 ? header : otherKey}.${payload}.${signature}`;
   });
@@ -131,7 +131,7 @@ const shareInTime = ({ answered, due }: Outcome): number => answered / Math.max(
 const worstShare = ({ nine }: FairRow): number => Math.min(...nine.map(shareInTime));
 
 const worstP99 = ({ nine }: FairRow): number =>
-  Math.round(Math.max(...nine.map(({ answerLatency }) => answerLatency.p99)));
+  Math.round(Math.max(...nine.map(({ responseLatency }) => responseLatency.p99)));
 
 const totalOf = ({ nine, tenth, peak }: FairRow): number =>
   [...nine, tenth].reduce((sum, outcome) => sum + goodputOf(outcome), 0) / peak;

@@ -1,7 +1,7 @@
 import { type Row, shareOf } from './table.ts';
 
 /** The share of the peak that must be served. */
-const GOAL = 0.8;
+const GOAL_SHARE = 0.8;
 
 /** What every load must keep. */
 type Limit = {
@@ -17,9 +17,9 @@ const share = (row: Row) => `${(100 * shareOf(row)).toFixed(1)} %`;
 
 export const LIMITS: readonly Limit[] = [
   {
-    sentence: `Goodput is at least ${100 * GOAL} % of the peak`,
+    sentence: `Goodput is at least ${100 * GOAL_SHARE} % of the peak`,
     decides: true,
-    isKept: (row) => shareOf(row) >= GOAL,
+    isKept: (row) => shareOf(row) >= GOAL_SHARE,
     figure: share,
   },
   {
@@ -40,7 +40,7 @@ export const LIMITS: readonly Limit[] = [
     isKept: ({ probes }) => probes.longestReady <= 1000,
     figure: ({ probes }) => `${probes.longestReady} ms`,
   },
-  // Many connections that are opened at the same moment are accepted one at a turn, and a probe among them.
+  // Many connections that are opened at the same moment are accepted one in each pass of the event loop, and a probe among them.
   {
     sentence: '/health is answered within 100 ms',
     decides: false,

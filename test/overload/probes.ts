@@ -8,7 +8,7 @@ export type ProbeOutcome = {
   readonly longestReady: number;
 };
 
-const PERIOD = 100;
+const PERIOD_MS = 100;
 
 /** Asks both probes again and again, each time over a new connection, as an orchestrator does. */
 export function startProbes(url: string): { stop(): Promise<ProbeOutcome> } {
@@ -31,7 +31,7 @@ export function startProbes(url: string): { stop(): Promise<ProbeOutcome> } {
       const asking = probe(path).finally(() => pending.delete(asking));
       pending.add(asking);
     }
-  }, PERIOD);
+  }, PERIOD_MS);
 
   return {
     async stop() {

@@ -10,7 +10,7 @@ export type Requests = 'reads-and-updates' | 'batches';
 export type LoadedService = Awaited<ReturnType<typeof startLoadedService>>;
 
 const STORED_USERS = 2000;
-const BATCH = 100;
+const USERS_PER_BATCH = 100;
 
 /** Starts the built host with some users in its table; `runBy` is a command that runs it. */
 export async function startLoadedService(
@@ -53,9 +53,9 @@ const REQUESTS: Readonly<Record<Requests, (ids: readonly string[], token: string
     }),
   /** Of 100 users each, none of whom is stored a second time. */
   batches: (ids, token) =>
-    Array.from({ length: Math.floor(ids.length / BATCH) }, (_, index) => {
-      const items = Array.from({ length: BATCH }, (_, n) => ({
-        email: `user-${index * BATCH + n + 1}@example.com`,
+    Array.from({ length: Math.floor(ids.length / USERS_PER_BATCH) }, (_, index) => {
+      const items = Array.from({ length: USERS_PER_BATCH }, (_, n) => ({
+        email: `user-${index * USERS_PER_BATCH + n + 1}@example.com`,
       }));
       const body = JSON.stringify({ mode: 'partial', items });
       return wireOf({ method: 'POST', target: `${USERS}batch`, token, body });

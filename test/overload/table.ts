@@ -27,7 +27,7 @@ export const TABLE = markdownTable<Row>({
   'the peak': ({ peak }) => Math.round(peak),
   'of the peak': (row) => `${Math.round(100 * shareOf(row))} %`,
   'worst second': ({ outcome }) => outcome.worstSecond,
-  'answered p50, p99': ({ outcome: { answerLatency } }) => inMilliseconds(answerLatency),
+  'answered p50, p99': ({ outcome: { responseLatency } }) => inMilliseconds(responseLatency),
   'refused/s': ({ outcome }) => aSecond(outcome, outcome.refused),
   'p50, p99': ({ outcome: { refusalLatency } }) => inMilliseconds(refusalLatency),
   'given up/s': ({ outcome }) => aSecond(outcome, outcome.givenUp),
@@ -43,7 +43,7 @@ export const goodputOf = (outcome: Outcome): number => outcome.answered / outcom
 /** What was answered in time as a share of the peak. */
 export const shareOf = ({ outcome, peak }: Row): number => goodputOf(outcome) / peak;
 
-/** Of all loads together, in milliseconds; 0 is whoever gave up, or whose connection broke. What was written is not read again. */
+/** Of all loads together, in milliseconds; 0 is a caller that gave up, or whose connection broke. What was written is not read again. */
 export function totalsOf(rows: readonly Row[]) {
   const sum = (of: (outcome: Outcome) => number) => rows.reduce((total, row) => total + of(row.outcome), 0);
   return {
@@ -54,11 +54,11 @@ export function totalsOf(rows: readonly Row[]) {
       503: sum(({ refused }) => refused),
       other: sum(({ other }) => other),
     },
-    longest_answer_ms: Math.round(Math.max(...rows.map(({ outcome }) => outcome.answerLatency.longest))),
+    longest_response_ms: Math.round(Math.max(...rows.map(({ outcome }) => outcome.responseLatency.longest))),
   };
 }
 
-const inMilliseconds = ({ p50, p99 }: Outcome['answerLatency']) =>
+const inMilliseconds = ({ p50, p99 }: Outcome['responseLatency']) =>
   `${Math.round(p50)}, ${Math.round(p99)} ms`;
 
 const aSecond = ({ seconds }: Outcome, count: number): number => Math.round(count / seconds);

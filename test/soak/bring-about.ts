@@ -4,7 +4,7 @@ import type { ServiceUnderFault } from '../lab/stage/stage.ts';
 import { until } from '../stage/until.ts';
 
 /** In seconds: until when everything is well after a fault. */
-const WELL_WITHIN = 15;
+const RECOVERY_LIMIT_S = 15;
 
 /** Brings a fault about, and waits until a read, a create and /ready succeed. What came of it is asked for later. */
 export async function bringAbout(fault: PassingFault, surroundings: Surroundings, hours: number) {
@@ -14,8 +14,8 @@ export async function bringAbout(fault: PassingFault, surroundings: Surroundings
     .bringAbout(surroundings)
     .catch((error) => claim(`${fault.name} came about`, false, String(error)));
   const ended = performance.now();
-  await until('all is well', () => isWell(service), { seconds: WELL_WITHIN }).catch(() =>
-    claim(`all is well ${WELL_WITHIN} seconds after ${fault.name}`, false),
+  await until('all is well', () => isWell(service), { seconds: RECOVERY_LIMIT_S }).catch(() =>
+    claim(`all is well ${RECOVERY_LIMIT_S} seconds after ${fault.name}`, false),
   );
   const outcome = {
     fault: fault.name,
@@ -25,13 +25,13 @@ export async function bringAbout(fault: PassingFault, surroundings: Surroundings
   };
   return () => ({
     ...outcome,
-    longest_answer: longestAnswer(service.ledger, begun),
+    longest_response: longestResponse(service.ledger, begun),
     refused_by_status: service.ledger.refusedByStatus(begun),
   });
 }
 
 /** The request after a moment whose answer took longest: how long, and what it was. */
-export function longestAnswer({ entries }: Ledger, moment: number): string {
+export function longestResponse({ entries }: Ledger, moment: number): string {
   const taken = ({ answered, sent }: Entry) => answered - sent;
   const [longest] = entries
     .filter(({ sent, status }) => sent > moment && status !== 0)

@@ -6,11 +6,11 @@ import { getHeapSpaceStatistics } from 'node:v8';
 
 const { SOAK_GAUGE: file, SOAK_KOFFI: koffiFolder } = process.env;
 
-// Node tells only of timers that keep a process alive; those that do not are in its own lists (`--expose-internals`). Counting
+// Node reports only timers that keep a process alive; those that do not are in its own lists (`--expose-internals`). Counting
 // them as objects (`v8.queryObjects`) stops a process with a heap of 40 MB for one to three seconds.
 const { timerListMap } = createRequire(import.meta.url)('internal/timers');
 
-// What the C library tells of its heaps (mallinfo2(3), of all of them in glibc): `fordblks` is what is free.
+// What the C library reports about its heaps (mallinfo2(3), of all of them in glibc): `fordblks` is what is free.
 const koffi = createRequire(import.meta.url)(koffiFolder);
 const FIELDS = 'arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost'.split(' ');
 const Mallinfo2 = koffi.struct(Object.fromEntries(FIELDS.map((name) => [name, 'size_t'])));

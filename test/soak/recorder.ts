@@ -8,7 +8,7 @@ export type Sample = Held & { readonly hours: number; readonly sessions: number 
 /** The same after the garbage has been collected. */
 export type Reading = Settled & { readonly hours: number; readonly sessions: number };
 
-const HOUR = 3_600_000;
+const HOUR_MS = 3_600_000;
 
 /** Records every second what a service holds, and on request what is left without garbage. */
 export function startRecorder(
@@ -19,7 +19,7 @@ export function startRecorder(
   const begun = performance.now();
   const samples: Sample[] = [];
   const readings: Reading[] = [];
-  const hours = () => (performance.now() - begun) / HOUR;
+  const hours = () => (performance.now() - begun) / HOUR_MS;
   let sessions: number | undefined;
   let isAsked = false;
 

@@ -1,5 +1,5 @@
 import type { Stage } from '../lab/stage/stage.ts';
-import { longestAnswer } from './bring-about.ts';
+import { longestResponse } from './bring-about.ts';
 import type { Finding } from './verdict.ts';
 
 /** The closing table, in Markdown. */
@@ -13,7 +13,7 @@ export function tableOf({ ledgers, figures }: Stage, findings: readonly Finding[
     `| requests, of which were acknowledged writes | ${entries.length}, ${acknowledged} |`,
     `| answers that were no success, by status | ${refused} |`,
     `| creates whose outcome was not known, settled by their key | ${figures.settled} |`,
-    ...ledgers.map((ledger) => `| longest answer | ${longestAnswer(ledger, 0)} |`),
+    ...ledgers.map((ledger) => `| longest answer | ${longestResponse(ledger, 0)} |`),
     ...findings.map(
       ({ sentence, seen, holds }) => `| ${sentence} | ${seen || 'yes'}${holds ? '' : ' **(FAILED)**'} |`,
     ),

@@ -58,8 +58,8 @@ function thin({ entries }: Ledger, from: number, claim: (what: string, holds: bo
   for (let entry = entries[at]; entry && isOver(entry); entry = entries[at]) {
     at += 1;
     if (entry.status < 200 || entry.status >= 300) continue;
-    const { etag, 'idempotency-replayed': replayed } = entry.answerHeaders;
-    entry.answerHeaders = { etag, 'idempotency-replayed': replayed };
+    const { etag, 'idempotency-replayed': replayed } = entry.responseHeaders;
+    entry.responseHeaders = { etag, 'idempotency-replayed': replayed };
     if (!entry.userId?.startsWith('?')) continue;
     claim(`${entry.path} is a list`, entry.body.startsWith('[') && entry.body.endsWith(']'));
     entry.body = '';

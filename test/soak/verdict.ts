@@ -3,19 +3,19 @@ import { leastSquares, slopeOfMedians } from '../lab/meters/slope.ts';
 import type { Reading, Sample } from './recorder.ts';
 
 /** Megabytes an hour. */
-const STEEPEST = 2;
+const MAX_SLOPE_MB_PER_H = 2;
 
 /**
  * In megabytes: what V8 compiles is bounded by the functions that there are, grows for hours as one after the other is used
  * often enough, and is some 9; code that is compiled again and again would pass any bound.
  */
-const MOST_COMPILED = 12;
+const MAX_COMPILED_MB = 12;
 
 /** In hours: a slope over less time is that of noise, and is not judged. */
-const LEAST = 1 / 3;
+const MIN_JUDGED_H = 1 / 3;
 
 /** The share of the judged time at its beginning and at its end whose medians are compared. */
-const PART = 0.2;
+const ENDS_SHARE = 0.2;
 
 /** What a service holds as much of after the load as before it. */
 export const HELD_AT_REST = ['descriptors', 'threads', 'timers', 'sockets', 'sessions'] as const;
@@ -51,12 +51,12 @@ export function findingsIn({
 
   function slope(sentence: string, name: 'memory' | 'live'): Finding {
     const points = judged.map((reading) => [reading.hours, reading[name]] as const);
-    const slopes = [leastSquares(points), slopeOfMedians(points, PART)];
+    const slopes = [leastSquares(points), slopeOfMedians(points, ENDS_SHARE)];
     const [squares, medians] = slopes.map((value) => value.toFixed(2));
     return {
       sentence,
       seen: `${squares} MB an hour by least squares, ${medians} by medians`,
-      holds: slopes.every((value) => value < STEEPEST),
+      holds: slopes.every((value) => value < MAX_SLOPE_MB_PER_H),
     };
   }
 
@@ -86,15 +86,15 @@ export function findingsIn({
     const compiled = readings.map((reading) => reading.compiled);
     const [first, last] = endsOf(judged.map((reading) => reading.compiled));
     return {
-      sentence: `compiled code is ${MOST_COMPILED} MB at most`,
+      sentence: `compiled code is ${MAX_COMPILED_MB} MB at most`,
       seen: `median ${first.toFixed(2)} at first, ${last.toFixed(2)} at last, ${Math.max(...compiled).toFixed(2)} at most`,
-      holds: compiled.every((value) => value <= MOST_COMPILED),
+      holds: compiled.every((value) => value <= MAX_COMPILED_MB),
     };
   }
 
   const [first, last] = [judged.at(0)?.hours ?? 0, judged.at(-1)?.hours ?? 0];
   const slopes =
-    last - first < LEAST
+    last - first < MIN_JUDGED_H
       ? []
       : [
           slope('what lives on the heap and beside it grows by less than 2 MB an hour', 'live'),
@@ -132,6 +132,6 @@ export function findingsIn({
 
 /** The medians of the first and of the last part. */
 function endsOf(values: readonly number[]): readonly [first: number, last: number] {
-  const part = Math.ceil(values.length * PART);
+  const part = Math.ceil(values.length * ENDS_SHARE);
   return [medianOf(values.slice(0, part)), medianOf(values.slice(-part))];
 }

@@ -7,12 +7,12 @@ import { START_OPTIONS } from '../stage/start-command.ts';
 import { until } from '../stage/until.ts';
 
 const GAUGE = join(import.meta.dirname, 'gauge.mjs');
-const MEGABYTE = 1024 * 1024;
+const BYTES_PER_MB = 1024 * 1024;
 
 /** Calls functions of the C library. */
 const KOFFI = 'koffi@3.3.4';
 
-/** What the process holds while it goes on, as the system tells; memory in megabytes. */
+/** What the process holds while it goes on, as the system reports it; memory in megabytes. */
 export type Held = { readonly memory: number; readonly descriptors: number; readonly threads: number };
 
 /**
@@ -77,15 +77,15 @@ export function watch({ processId, signal }: Pick<ServiceUnderFault, 'processId'
       };
       const reading = await until('the gauge is written', isWritten, { seconds: 20 });
       const { heapUsed, external, compiledUsed, timers, resources } = reading;
-      const compiled = reading.compiledResident / MEGABYTE;
-      const kept = (reading.free - absentFromArenas(processId)) / MEGABYTE;
+      const compiled = reading.compiledResident / BYTES_PER_MB;
+      const kept = (reading.free - absentFromArenas(processId)) / BYTES_PER_MB;
       const { memory, ...others } = held();
       return {
         ...others,
         memory: memory - kept - compiled,
         kept,
         compiled,
-        live: (heapUsed + external - compiledUsed) / MEGABYTE,
+        live: (heapUsed + external - compiledUsed) / BYTES_PER_MB,
         timers,
         sockets: resources.filter((name: string) => name === 'TCPSocketWrap').length,
       };
@@ -94,7 +94,7 @@ export function watch({ processId, signal }: Pick<ServiceUnderFault, 'processId'
 }
 
 /** What the C library's heaps may take at most, and lie at multiples of, but for the one at the program's break. */
-const HEAP = 64 * 1024 * 1024;
+const HEAP_BYTES = 64 * 1024 * 1024;
 
 type Mapping = {
   readonly from: number;
@@ -118,7 +118,7 @@ function absentFromArenas(processId: number): number {
 
 /** One that begins at such a multiple, and behind which the rest of it is reserved. */
 function isHeap({ from, name }: Mapping, next: Mapping | undefined): boolean {
-  return name === '' && from % HEAP === 0 && next?.access === '---p' && next.to === from + HEAP;
+  return name === '' && from % HEAP_BYTES === 0 && next?.access === '---p' && next.to === from + HEAP_BYTES;
 }
 
 function mappingsIn(smaps: string): readonly Mapping[] {

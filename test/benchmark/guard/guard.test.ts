@@ -3,14 +3,14 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { growthOf, nodeMajor, readFigures, writeFigures } from './figures.ts';
 import { type Figures, type Measured, measureAll } from './measure.ts';
 
-const LONG = 120_000;
+const TIMEOUT_MS = 120_000;
 
 let measured: Measured;
 
 beforeAll(async () => {
   measured = await measureAll();
   if (process.env.GUARD_WRITES === 'true') writeFigures(measured);
-}, LONG);
+}, TIMEOUT_MS);
 
 test('no request costs a tenth more than is committed: `npm run lab -- guard` writes what each costs now', () => {
   const { node, workloads } = readFigures();
@@ -27,21 +27,21 @@ describe('of a service that wastes, the workload and the figure are named', () =
     return growthOf(measured, wasteful, { isSameNode: true }).map((growth) => growth.replace(/ was .*/, ''));
   }
 
-  test('a statement', { timeout: LONG }, async () => {
+  test('a statement', { timeout: TIMEOUT_MS }, async () => {
     expect(await grown('statement.ts')).toEqual(
       expect.arrayContaining(['get: statements', 'get: bytesToPostgres']),
     );
   });
 
-  test('promises', { timeout: LONG }, async () => {
+  test('promises', { timeout: TIMEOUT_MS }, async () => {
     expect(await grown('promises.ts')).toEqual(expect.arrayContaining(['health: promises', 'get: promises']));
   });
 
-  test('memory', { timeout: LONG }, async () => {
+  test('memory', { timeout: TIMEOUT_MS }, async () => {
     expect(await grown('memory.ts')).toEqual(['health: bytesAllocated', 'get: bytesAllocated']);
   });
 
-  test('a header field, and an answer in two pieces', { timeout: LONG }, async () => {
+  test('a header field, and an answer in two pieces', { timeout: TIMEOUT_MS }, async () => {
     expect(await grown('answer.ts')).toEqual(
       expect.arrayContaining(['health: writesToClient', 'health: bytesToClient', 'get: writesToClient']),
     );

@@ -43,9 +43,9 @@ export async function measureAll({
     for (const [name, workload] of Object.entries(WORKLOADS)) {
       if (only && !only.includes(name)) continue;
       const prepared = (await workload.prepare?.(ask, USERS_THERE)) ?? '';
-      let number = FIRST;
+      let number = FIRST_NUMBER;
       const anyUser = () => number++;
-      const next = workload.requests({ anyUser, token, freshTokens, begin: FIRST, prepared });
+      const next = workload.requests({ anyUser, token, freshTokens, begin: FIRST_NUMBER, prepared });
       measured[name] = await measure(host, next, workload.status);
     }
     return measured;
@@ -80,7 +80,7 @@ const WORKLOADS: Readonly<Record<string, Workload>> = {
 const USERS_THERE = 1000;
 
 /** All numbers have three digits, so that all requests of a workload have the same length. */
-const FIRST = 500;
+const FIRST_NUMBER = 500;
 
 /** The figures of each workload, by its name. */
 export type Measured = Readonly<Record<string, Figures>>;
@@ -102,13 +102,13 @@ export const FIGURES = [
 ] as const;
 
 /** So many come first: until then statements are prepared, tokens remembered and functions compiled. */
-const WARM_UP = 40;
+const WARM_UP_REQUESTS = 40;
 
 const BATCHES = 11;
-const REQUESTS_A_BATCH = 5;
+const REQUESTS_PER_BATCH = 5;
 
 /** So many requests of a kind are sent in all. */
-const REQUESTS = WARM_UP + 2 * BATCHES * REQUESTS_A_BATCH;
+const REQUESTS = WARM_UP_REQUESTS + 2 * BATCHES * REQUESTS_PER_BATCH;
 
 /**
  * What the host does for one request of this kind: the median of some batches, since timers and what they do fall into a
@@ -125,12 +125,12 @@ async function measure(host: CountedHost, next: () => Request, wanted: number): 
   const batches = async (question: 'countPromises' | 'collectGarbage') => {
     const totals = [await host.ask(question)];
     for (let batch = 0; batch < BATCHES; batch += 1) {
-      await send(REQUESTS_A_BATCH);
+      await send(REQUESTS_PER_BATCH);
       totals.push(await host.ask('totals'));
     }
     return totals;
   };
-  await send(WARM_UP);
+  await send(WARM_UP_REQUESTS);
   const counted = await batches('countPromises');
   const allocated = await batches('collectGarbage');
   const figures = FIGURES.map((figure) => [
@@ -142,5 +142,5 @@ async function measure(host: CountedHost, next: () => Request, wanted: number): 
 
 function perRequest(totals: readonly Totals[], of: keyof Totals): number {
   const grown = totals.slice(1).map((total, batch) => total[of] - (totals[batch] as Totals)[of]);
-  return Math.round(percentile(grown, 0.5) / REQUESTS_A_BATCH);
+  return Math.round(percentile(grown, 0.5) / REQUESTS_PER_BATCH);
 }

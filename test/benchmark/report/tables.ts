@@ -6,7 +6,7 @@ import type { Workload } from '../workloads.ts';
 import { both, comparedAt, type Figure, memoryUnderLoad, spreadAt } from './summary.ts';
 
 /** In cores: if the process of the load is busier, the target may serve more than is reported. */
-const LOAD_LIMIT = 0.9;
+const LOAD_LIMIT_CORES = 0.9;
 
 /** The figures of one workload: the median of the rounds, and in brackets the least and the greatest. */
 export function workloadTable({ runs }: Results, workload: Workload, targets: readonly Target[]): string {
@@ -23,7 +23,7 @@ export function workloadTable({ runs }: Results, workload: Workload, targets: re
     (spreadAt(
       runs,
       place(target, ({ load }) => load),
-    )?.max ?? 0) > LOAD_LIMIT;
+    )?.max ?? 0) > LOAD_LIMIT_CORES;
   const table = tableOf<Target>(
     {
       '': (target) => target.title + (isAtLimit(target) ? ' *' : ''),

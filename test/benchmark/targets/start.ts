@@ -7,11 +7,11 @@ import { residentMemory } from '../../lab/meters/memory.ts';
 import type { Program } from './target.ts';
 
 /** Seconds that a server may take to its first answer, and to its end. */
-const START_LIMIT = 20;
-const STOP_LIMIT = 10;
+const START_LIMIT_S = 20;
+const STOP_LIMIT_S = 10;
 
 /** Seconds that it is left alone before its memory at rest is read. */
-const REST = 1;
+const SETTLING_S = 1;
 
 // None outlives the bench, however it ends.
 const running = new Set<ChildProcess>();
@@ -43,7 +43,7 @@ export async function startServer(programAt: (port: number) => Program) {
 
   const kill = () => child.kill('SIGKILL');
   while (!(await isHealthy(port))) {
-    if (!isAlive() || performance.now() - begun > START_LIMIT * 1000) {
+    if (!isAlive() || performance.now() - begun > START_LIMIT_S * 1000) {
       kill();
       throw new Error(`it does not start: ${errors}`);
     }
@@ -59,12 +59,12 @@ export async function startServer(programAt: (port: number) => Program) {
     errors: () => errors,
     isAlive,
     async memoryAtRest(): Promise<number> {
-      await sleep(REST * 1000);
+      await sleep(SETTLING_S * 1000);
       return residentMemory(child.pid as number);
     },
     async stop(): Promise<void> {
       child.kill('SIGTERM');
-      const patience = setTimeout(kill, STOP_LIMIT * 1000);
+      const patience = setTimeout(kill, STOP_LIMIT_S * 1000);
       await ended;
       clearTimeout(patience);
       running.delete(child);

@@ -14,7 +14,7 @@ export const rows: readonly Row[] = [
     throw new Error('this did not hold');
   }),
   row('uncaught', async () => {
-    void Promise.reject(new Error('nobody waits for this'));
+    void Promise.reject(new Error('this is not awaited'));
     await new Promise(() => {});
   }),
   row('ended', async () => {

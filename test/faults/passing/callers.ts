@@ -1,8 +1,8 @@
 import type { ClientRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FIRST_CHANGES, nextIn } from '../../lab/ledger/changes.ts';
+import { sideBySide } from '../../lab/load/callers.ts';
 import { PATIENCE_MS, runLoads } from '../../lab/load/load.ts';
-import { sideBySide } from '../../lab/load/side-by-side.ts';
 import { USERS, wireOf } from '../../lab/load/wire.ts';
 import { rawClient, requestText } from '../../stage/raw-client.ts';
 import { SLOW } from '../rows/slow-clients.ts';

@@ -6,13 +6,13 @@ import { FORGERIES, goodTokenParts } from '../forgeries.ts';
 import type { PassingFaults } from './passing-fault.ts';
 
 /** In milliseconds: longer than the time between two fetches of a service that fetches every five seconds. */
-const LASTS = 8000;
+const DURATION_MS = 8000;
 
 /** The identity provider and its keys, and forged tokens. */
 export const identityProviderFaults: PassingFaults = {
   async 'key-server-unwell'({ issuer, random }) {
     issuer.feel(random.pick(MOODS));
-    await sleep(LASTS);
+    await sleep(DURATION_MS);
     issuer.feel('well');
   },
   async 'keys-rotated'({ issuer, service }) {
@@ -26,8 +26,8 @@ export const identityProviderFaults: PassingFaults = {
     const parts = goodTokenParts(issuer);
     for (const [name, forge] of Object.entries(FORGERIES)) {
       const forged = createCaller({ ...service, token: async () => forge(parts, random), connections: 8 });
-      const answers = await Promise.all(Array.from({ length: 8 }, () => forged.read('?limit=1')));
-      const let_in = answers.filter(({ status }) => status >= 200 && status < 300);
+      const responses = await Promise.all(Array.from({ length: 8 }, () => forged.read('?limit=1')));
+      const let_in = responses.filter(({ status }) => status >= 200 && status < 300);
       claim(`${name} is let in by nobody`, let_in.length === 0, let_in[0]);
       forged.close();
     }

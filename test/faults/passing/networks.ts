@@ -1,22 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorResponse, isCreated, messagesThrough } from '../../stage/postgres-messages.ts';
-import { TROUBLES } from '../rows/networks.ts';
 import type { PassingFaults } from './passing-fault.ts';
 
-const troubles: PassingFaults = Object.fromEntries(
-  Object.entries(TROUBLES).map(([name, bringAbout]) => [
-    `network: ${name}`,
-    async ({ proxy, random }) => {
-      await bringAbout(proxy);
-      await sleep(1000 + random.below(4000));
-      await proxy.pass();
-    },
-  ]),
-);
-
-/** What may become of the bytes between the service and PostgreSQL. */
+/** Messages between the service and PostgreSQL that are lost or replaced. */
 export const networkFaults: PassingFaults = {
-  ...troubles,
   async 'connections-forgotten'({ proxy, random }) {
     proxy.forget();
     await sleep(2000 + random.below(4000));

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../../host/development/free-port.ts';
 import { createFeedBooks, startReader } from '../../lab/ledger/feed.ts';
+import { storedUsers } from '../../lab/ledger/history.ts';
 import { isInDoubt, isKeyInUse } from '../../lab/ledger/ledger.ts';
 import { startMirror } from '../../lab/ledger/mirror.ts';
-import { storedUsers } from '../../lab/ledger/stored-users.ts';
 import type { Caller } from '../../lab/load/caller.ts';
 import { createCaller } from '../../lab/load/caller.ts';
 import type { Random } from '../../lab/load/random.ts';
@@ -11,7 +11,7 @@ import { until } from '../../stage/until.ts';
 import type { Row } from '../run-row.ts';
 
 const WRITERS = 64;
-const BATCH = 100;
+const USERS_PER_BATCH = 100;
 
 /** After each batch so many of its users are changed, and so many deleted. */
 const UPDATES = 100;
@@ -34,6 +34,7 @@ const HOLD = [
 
 export const changeFeed: Row = {
   name: 'change-feed',
+  searchesModel: true,
   promise:
     'Changes by writers that hold transactions open, over crashes: none skipped, none twice, none out of order.',
   trials: 1_000_000,
@@ -89,7 +90,9 @@ export const changeFeed: Row = {
     async function write(caller: Caller, chance: Random, writer: number): Promise<void> {
       for (let round = 0; !isOver; round += 1) {
         const key = `feed-${writer}-${round}`;
-        const items = Array.from({ length: BATCH }, (_, n) => ({ email: `${key}-${n}@example.com` }));
+        const items = Array.from({ length: USERS_PER_BATCH }, (_, n) => ({
+          email: `${key}-${n}@example.com`,
+        }));
         const ids = await createAll(caller, key, items);
         for (let update = 0; update < UPDATES && !isOver; update += 1) {
           const name = { full_name: `${round}-${update}` };

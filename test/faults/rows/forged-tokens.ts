@@ -6,7 +6,7 @@ import type { Row } from '../run-row.ts';
 const CALLERS = 32;
 
 /** Maximum number of sessions of a cleanup: one to read, one to write. */
-const MAINTENANCE = 2;
+const CLEANUP_SESSIONS = 2;
 
 export const forgedTokens: Row = {
   name: 'forged-tokens',
@@ -58,10 +58,10 @@ export const badTokensFirst: Row = {
       claim('it is 401', status === 401, status);
     });
     caller.close();
-    // Maintenance may have begun meanwhile: it takes connections of its own, and asks for no users. The readiness check
+    // A cleanup may have begun meanwhile: it takes sessions of its own, and reads no users. The readiness check
     // names the table of users, and does not read it.
     const after = await postgres.countSessions();
-    claim('no connection was taken', after <= Math.max(before, 1) + MAINTENANCE, { before, after });
+    claim('no connection was taken', after <= Math.max(before, 1) + CLEANUP_SESSIONS, { before, after });
     const asked = await postgres.countSessions("query ~ '\\m(from|into|update) users\\M'");
     claim('nothing was asked of PostgreSQL', asked === 0, asked);
   },

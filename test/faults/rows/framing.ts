@@ -45,7 +45,7 @@ const ENDS = [
   '',
 ];
 
-/** Sends requests whose lengths can be read in two ways, with a create inside that nobody sent. */
+/** Sends requests whose lengths can be read in two ways, with a create inside that was not sent. */
 async function attack(url: string, n: number, random: Random, authorization: string): Promise<RawClient> {
   const smuggled = JSON.stringify({ email: `smuggled-${n}@example.com` });
   const inner = requestText('POST /api/v1/users/', { Authorization: authorization }, smuggled);

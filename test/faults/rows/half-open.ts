@@ -6,10 +6,9 @@ import type { Row } from '../run-row.ts';
 
 const CALLERS = 30;
 /** Three on each of the three connections that writes share. */
-const WRITES_ON_THEIR_WAY = 9;
+const WRITES_IN_FLIGHT = 9;
 
-/** In milliseconds. */
-const LONGEST = 5000;
+const RESPONSE_LIMIT_MS = 5000;
 
 /** A service with all connections of its pool, all of which have died without a word. */
 async function withDeadConnections({ proxyPostgres, startService, postgres }: Stage) {
@@ -57,7 +56,7 @@ export const deadConnections: Row = {
       lose();
       const reads = await Promise.all(Array.from({ length: CALLERS }, () => callers.read(id)));
       stage.claim('no read is refused', refused(reads) === 0, refused(reads));
-      stage.claim('every read is answered in time', longest(reads) <= LONGEST, longest(reads));
+      stage.claim('every read is answered in time', longest(reads) <= RESPONSE_LIMIT_MS, longest(reads));
       await fill();
       lose();
       const writes = await Promise.all(
@@ -65,10 +64,10 @@ export const deadConnections: Row = {
       );
       stage.claim(
         'as many writes are refused as were sent',
-        refused(writes) <= WRITES_ON_THEIR_WAY,
+        refused(writes) <= WRITES_IN_FLIGHT,
         refused(writes),
       );
-      stage.claim('every write is answered in time', longest(writes) <= LONGEST, longest(writes));
+      stage.claim('every write is answered in time', longest(writes) <= RESPONSE_LIMIT_MS, longest(writes));
       await fill();
     }
     bury();

@@ -5,14 +5,14 @@ import { until } from '../../stage/until.ts';
 import type { Row } from '../run-row.ts';
 
 /** How long a mood lasts, in seconds: more than two refreshes. */
-const LASTS = 12;
+const DURATION_S = 12;
 
 /** In seconds. */
-const REFRESH = 5;
-const REFRESHED = { SVC_OAUTH_JWKS_REFRESH: String(REFRESH) };
+const REFRESH_S = 5;
+const REFRESHED = { SVC_OAUTH_JWKS_REFRESH: String(REFRESH_S) };
 
 /** In milliseconds: a new key is known within two seconds and the time of one fetch. */
-const NEW_KEY = 2500;
+const NEW_KEY_LIMIT_MS = 2500;
 
 export const keysAwayAtStart: Row = {
   name: 'keys-away-at-start',
@@ -26,16 +26,16 @@ export const keysAwayAtStart: Row = {
       const service = await startService();
       const callers = service.caller(10);
       const begun = performance.now();
-      while (performance.now() - begun < LASTS * 1000) {
-        const answers = await Promise.all(Array.from({ length: 10 }, () => callers.read('?limit=1')));
-        const odd = answers.filter(
-          ({ status, answerHeaders }) => status !== 503 || !(Number(answerHeaders['retry-after']) > 0),
+      while (performance.now() - begun < DURATION_S * 1000) {
+        const responses = await Promise.all(Array.from({ length: 10 }, () => callers.read('?limit=1')));
+        const odd = responses.filter(
+          ({ status, responseHeaders }) => status !== 503 || !(Number(responseHeaders['retry-after']) > 0),
         );
         claim('all are 503 with Retry-After', odd.length === 0, odd[0]);
         await sleep(100);
       }
       const fetches = issuer.fetches - fetchesBefore;
-      claim('there are few fetches', fetches > 0 && fetches <= LASTS / 2 + 1, fetches);
+      claim('there are few fetches', fetches > 0 && fetches <= DURATION_S / 2 + 1, fetches);
       issuer.feel('well');
       const well = performance.now();
       await until('a caller is let in', async () => (await callers.read('?limit=1')).status === 200, {
@@ -50,7 +50,7 @@ export const keysAwayAtStart: Row = {
 export const keysAwayLater: Row = {
   name: 'keys-away-later',
   promise:
-    'The identity provider is away, slow, or answers garbage: valid tokens go on, memory is flat, one warning.',
+    'The identity provider is away, slow, or sends garbage: valid tokens go on, memory is flat, one warning.',
   trials: MOODS.length,
   brief: 1,
   async run({ startService, issuer, trials, claim, tried, figures }) {
@@ -62,7 +62,7 @@ export const keysAwayLater: Row = {
       const warnings = service.events('jwks_refresh_failed').length;
       const fetches = issuer.fetches;
       issuer.feel(mood);
-      await call(mood, LASTS);
+      await call(mood, DURATION_S);
       claim(
         `the keys were asked for while it was ${mood}`,
         issuer.fetches > fetches,
@@ -83,8 +83,8 @@ export const keysAwayLater: Row = {
     async function call(mood: Mood, seconds: number): Promise<void> {
       const end = performance.now() + seconds * 1000;
       while (performance.now() < end) {
-        const answers = await Promise.all(Array.from({ length: 8 }, () => callers.read('?limit=1')));
-        const odd = answers.filter(({ status }) => status !== 200);
+        const responses = await Promise.all(Array.from({ length: 8 }, () => callers.read('?limit=1')));
+        const odd = responses.filter(({ status }) => status !== 200);
         claim(`valid tokens are accepted while it is ${mood}`, odd.length === 0, odd[0]?.status);
         await sleep(20);
       }
@@ -113,11 +113,11 @@ export const keyRotation: Row = {
         await sleep(20);
       const taken = performance.now() - begun;
       recovered(taken / 1000);
-      claim('a new key is accepted in time', taken <= NEW_KEY, taken);
+      claim('a new key is accepted in time', taken <= NEW_KEY_LIMIT_MS, taken);
       claim('the old key is accepted meanwhile', (await old.read('?limit=1')).status === 200);
       await issuer.rotate();
       const removed = [old, next];
-      await sleep((REFRESH + 1) * 1000);
+      await sleep((REFRESH_S + 1) * 1000);
       for (const caller of removed) {
         const { status } = await caller.read('?limit=1');
         claim('a removed key is refused after the refresh', status === 401, status);

@@ -6,7 +6,7 @@ import { startOtlpReceiver } from '../../stage/otlp-receiver.ts';
 import { drainEvents, endedBy } from '../../stage/shutdown.ts';
 import type { Row } from '../run-row.ts';
 
-const DRAIN = 1;
+const DRAIN_S = 1;
 const PATIENT = { SVC_POSTGRES_STATEMENT_TIMEOUT: '60', SVC_POSTGRES_POOL_TIMEOUT: '60' };
 
 type State = {
@@ -81,7 +81,7 @@ export const terminated: Row = {
         const { host, code, seconds } = await (state.isEarly ? endedEarly : endedIn)(state, stage);
         recovered(seconds);
         figures.exits += 1;
-        claim(`${name}: gone in time`, seconds <= DRAIN + 2, seconds);
+        claim(`${name}: gone in time`, seconds <= DRAIN_S + 2, seconds);
         claim(`${name}: exit code 0`, code === 0, code);
         const drains = drainEvents(host).map(({ event }) => event);
         claim(`${name}: one drain event`, drains.length === 1, drains);
@@ -92,7 +92,7 @@ export const terminated: Row = {
   },
 };
 
-const SHORT_DRAIN = { SVC_SHUTDOWN_DRAIN_TIMEOUT: String(DRAIN) };
+const SHORT_DRAIN = { SVC_SHUTDOWN_DRAIN_TIMEOUT: String(DRAIN_S) };
 
 async function endedIn({ variables, enter }: State, stage: Stage) {
   const service = await stage.startService({ ...SHORT_DRAIN, ...variables }, { isOnItsOwn: true });
@@ -154,16 +154,16 @@ export const badSettings: Row = {
 /** What a collector can be like: away, hanging, failing. */
 const COLLECTORS = ['away', 'hanging', 'failing'] as const;
 
-/** How often p99 is taken in turn from the service without its collector, and from one with it. */
-const TURNS = 20;
+/** Rounds in which p99 is measured with the service without its collector, and with one that has it. */
+const ROUNDS = 20;
 
 /** What it may cost, and by how much two processes alike may differ for as long as they run. */
-const COSTS = 1.05 * 1.06;
+const RATIO_LIMIT = 1.05 * 1.06;
 
 export const collectorAway: Row = {
   name: 'collector-away',
   promise:
-    'The trace collector is away, hangs or fails: every request is served, memory is flat, and p99 is no more than 5 % longer (beyond the 6 % by which two processes alike differ) than with a collector; of 20 turns, fifteen above that are too many.',
+    'The trace collector is away, hangs or fails: every request is served, memory is flat, and p99 is no more than 5 % longer (beyond the 6 % by which two processes alike differ) than with a collector; of 20 rounds, fifteen above that are too many.',
   trials: COLLECTORS.length,
   async run({ startService, openLedger, trials, claim, tried, defer, figures }) {
     const [receiver, wellReceiver] = [await startOtlpReceiver(), await startOtlpReceiver()];
@@ -195,12 +195,12 @@ export const collectorAway: Row = {
       claim(`memory is flat while it is ${mood}`, grown < 60, grown);
       await service.checkBooks();
       const ratios: number[] = [];
-      for (let turn = 0; turn < TURNS; turn += 1) {
+      for (let round = 0; round < ROUNDS; round += 1) {
         const { p99 } = await readSteadily(service, { seconds: 0.5 });
         ratios.push(p99 / (await readSteadily(well, { seconds: 0.5 })).p99);
       }
-      // One turn is chance on a machine that is shared; that three of four are above it is not.
-      const isAbove = ratios.filter((ratio) => ratio > COSTS).length >= 0.75 * TURNS;
+      // One round is chance on a machine that is shared; that three of four are above it is not.
+      const isAbove = ratios.filter((ratio) => ratio > RATIO_LIMIT).length >= 0.75 * ROUNDS;
       claim(`p99 is no longer while it is ${mood}`, !isAbove, ratios);
       tried();
     }

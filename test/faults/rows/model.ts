@@ -1,18 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startModel } from '../../lab/load/model.ts';
+import { startCallers } from '../../lab/load/callers.ts';
 import type { Row } from '../run-row.ts';
 
 const CALLERS = 32;
 
 export const model: Row = {
   name: 'model',
+  searchesModel: true,
   promise:
-    '32 callers do at random all that a caller may: one order fits all answers, changes and the table.',
+    '32 callers do at random all that a caller may: one order fits all responses, changes and the table.',
   trials: 60_000,
   brief: 6000,
   async run({ startService, trials, random, claim, tried }) {
     const service = await startService();
-    const callers = startModel(service, CALLERS, random.branch());
+    const callers = startCallers(service, CALLERS, random.branch());
     while (service.ledger.entries.length < trials) await sleep(50);
     await callers.stop();
     for (const { status } of service.ledger.entries) if (status !== 0) tried();
@@ -29,13 +30,14 @@ export const model: Row = {
 
 export const modelUnderFaults: Row = {
   name: 'model-under-faults',
+  searchesModel: true,
   promise:
     'The model while sessions are killed, PostgreSQL crashes and freezes: one order fits all the same.',
   trials: 40,
   brief: 3,
   async run({ startService, postgres, tries, random }) {
     const service = await startService();
-    const callers = startModel(service, CALLERS, random.branch());
+    const callers = startCallers(service, CALLERS, random.branch());
     for (const trial of tries()) {
       await sleep(500 + random.below(1000));
       const fault = trial % 3;

@@ -75,7 +75,7 @@ export const nastyStrings: Row = {
     const defects = service
       .events()
       .filter(({ status_code, event }) => status_code === 500 || event === 'validation_gap');
-    claim('the log tells of no defect', defects.length === 0, defects[0]);
+    claim('the log has no defect', defects.length === 0, defects[0]);
   },
 };
 

@@ -2,10 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { holdUsers, untilUnderWay } from '../../stage/locks.ts';
 import type { Row } from '../run-row.ts';
 
-/** In milliseconds. */
-const LONGEST = 5000;
-const HEALTH = 100;
-const READY = 1000;
+const RESPONSE_LIMIT_MS = 5000;
+const HEALTH_LIMIT_MS = 100;
+const READY_LIMIT_MS = 1000;
 
 export const poolExhausted: Row = {
   name: 'pool-exhausted',
@@ -18,19 +17,19 @@ export const poolExhausted: Row = {
     const callers = service.caller(200);
     for (const _ of tries()) {
       const lock = await holdUsers(postgres);
-      const answers = Promise.all(Array.from({ length: 200 }, () => callers.read('?limit=1')));
+      const responses = Promise.all(Array.from({ length: 200 }, () => callers.read('?limit=1')));
       await untilUnderWay(2, postgres);
       for (let look = 0; look < 10; look += 1) {
-        await timed('/health', HEALTH);
-        await timed('/ready', READY);
+        await timed('/health', HEALTH_LIMIT_MS);
+        await timed('/ready', READY_LIMIT_MS);
         await sleep(200);
       }
-      const statuses = [...new Set((await answers).map(({ status }) => status))];
+      const statuses = [...new Set((await responses).map(({ status }) => status))];
       claim('all are 503', statuses.join() === '503', statuses);
       await lock.release();
     }
     const { ledger } = service;
-    claim('every answer is in time', ledger.longestAnswer() <= LONGEST, ledger.longestAnswer());
+    claim('every answer is in time', ledger.longestResponse() <= RESPONSE_LIMIT_MS, ledger.longestResponse());
 
     async function timed(path: string, limit: number): Promise<void> {
       const begun = performance.now();

@@ -1,6 +1,6 @@
 import { nextIn } from '../../lab/ledger/changes.ts';
 import { userIn } from '../../lab/ledger/ledger.ts';
-import { sideBySide } from '../../lab/load/side-by-side.ts';
+import { sideBySide } from '../../lab/load/callers.ts';
 import type { Row } from '../run-row.ts';
 
 export const sameAddress: Row = {
@@ -13,11 +13,11 @@ export const sameAddress: Row = {
     const callers = service.caller(100);
     for (const trial of tries()) {
       const email = `same-${trial}@example.com`;
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 100 }, (_, n) => callers.create({ email: n % 2 ? email : email.toUpperCase() })),
       );
-      const created = answers.filter(({ status }) => status === 201).length;
-      const refused = answers.filter(({ status }) => status === 409).length;
+      const created = responses.filter(({ status }) => status === 201).length;
+      const refused = responses.filter(({ status }) => status === 409).length;
       claim('one is 201 and 99 are 409', created === 1 && refused === 99, { created, refused });
     }
     callers.close();

@@ -7,8 +7,8 @@ import type { Row } from '../run-row.ts';
 const HEAP_OF_128 = { NODE_OPTIONS: '--max-old-space-size=128' };
 
 /** In bytes, of the 65,536 that are allowed. */
-const BODY = 65_000;
-const LONG = 'x'.repeat(BODY);
+const BODY_BYTES = 65_000;
+const LONG = 'x'.repeat(BODY_BYTES);
 
 /** Bodies of 64 KiB that are refused and that are accepted, by the number of the request. */
 const BODIES: readonly ((n: number) => object)[] = [
@@ -55,7 +55,7 @@ export const largeBodies: Row = {
 };
 
 /** In megabytes. */
-const MOST_UNDER_LOAD = 160;
+const MEMORY_LIMIT_MB = 160;
 
 export const steadyLoad: Row = {
   name: 'steady-load',
@@ -69,7 +69,7 @@ export const steadyLoad: Row = {
     for (const _ of tries()) await sleep(1000);
     await load.stop();
     figures.memoryChange = Math.round(service.mostMemory() - atRest);
-    claim('it takes 160 MB at most', service.mostMemory() <= MOST_UNDER_LOAD, service.mostMemory());
+    claim('it takes 160 MB at most', service.mostMemory() <= MEMORY_LIMIT_MB, service.mostMemory());
     await service.checkBooks();
   },
 };

@@ -64,8 +64,6 @@ export const serviceKilled: Row = {
     const variables = { SVC_PORT: String(await freePort()) };
     let service = await startService(variables, { ledger, isOnItsOwn: true });
     const load = service.startLoad(32);
-    // While it starts, nothing listens, and connections of writers are refused at once.
-    load.restFor(60);
     for (const trial of tries()) {
       await sleep(50 + random.below(400));
       service.signal('SIGKILL');

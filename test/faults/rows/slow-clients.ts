@@ -7,10 +7,10 @@ import type { Row } from '../run-row.ts';
 const LIST = 'GET /api/v1/users/?limit=1000';
 
 /** More than any kernel takes in before the reader has read: so many lists of a thousand users. */
-const LISTS = 40;
+const LISTS_PER_READER = 40;
 
 /** In seconds: how long a slow client may last. */
-const LASTS = 12;
+const LIMIT_S = 12;
 
 type Kind = 'headers' | 'body' | 'reading';
 
@@ -31,18 +31,18 @@ export const SLOW: Readonly<Record<Kind, (url: string, authorization: string) =>
   },
   async reading(url, Authorization) {
     const client = await rawClient(url, { isReading: false });
-    client.send(requestText(LIST, { Authorization }).repeat(LISTS));
+    client.send(requestText(LIST, { Authorization }).repeat(LISTS_PER_READER));
     return client;
   },
 };
 
 /** One of so many reads slowly, since each of those costs the service whole lists. */
-const READER_AMONG = 21;
+const CLIENTS_PER_READER = 21;
 
 /** Of 1,400: 667 headers, 667 bodies, 66 that read slowly. */
 function kindOf(n: number): Kind {
-  const place = n % READER_AMONG;
-  if (place === READER_AMONG - 1) return 'reading';
+  const place = n % CLIENTS_PER_READER;
+  if (place === CLIENTS_PER_READER - 1) return 'reading';
   return place % 2 === 0 ? 'headers' : 'body';
 }
 
@@ -64,7 +64,7 @@ export const slowClients: Row = {
     const authorization = `Bearer ${await token()}`;
     const calm = await readSteadily(service, { seconds: 5, restMs: 10 });
     // What V8 keeps for making lists is no cost of those who do not read them.
-    await readLists(service, Math.ceil(trials / READER_AMONG));
+    await readLists(service, Math.ceil(trials / CLIENTS_PER_READER));
     const before = service.memoryGrowth();
     const clients: { readonly kind: Kind; readonly client: RawClient }[] = [];
     defer(() => clients.forEach(({ client }) => void client.abort()));
@@ -74,10 +74,10 @@ export const slowClients: Row = {
       clients.push({ kind, client: await SLOW[kind](service.url, authorization) });
     }
     const begun = performance.now();
-    const busy = await readSteadily(service, { seconds: LASTS, restMs: 10 });
+    const busy = await readSteadily(service, { seconds: LIMIT_S, restMs: 10 });
     figures.memoryChange = service.memoryGrowth() - before;
     claim('they cost 60 MB at most', figures.memoryChange <= 60, figures.memoryChange);
-    await sleep(Math.max(0, LASTS * 1000 + 1500 - (performance.now() - begun)));
+    await sleep(Math.max(0, LIMIT_S * 1000 + 1500 - (performance.now() - begun)));
     // A client that does not read sees the end of its connection only when it reads.
     for (const { client } of clients) client.socket.resume();
     await sleep(2000);
@@ -107,7 +107,7 @@ export const unreadLists: Row = {
       const client = await SLOW.reading(service.url, authorization);
       defer(() => void client.abort());
     }
-    await sleep(LASTS * 1000);
+    await sleep(LIMIT_S * 1000);
     figures.memoryChange = Math.round(service.mostMemory() - atRest);
     claim('they cost 60 MB at most', figures.memoryChange <= 60, figures.memoryChange);
     const healthy = await fetch(`${service.url}/health`);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Ledger } from '../../lab/ledger/ledger.ts';
-import { type Known, startModel } from '../../lab/load/model.ts';
+import { type Known, startCallers } from '../../lab/load/callers.ts';
 import type { Random } from '../../lab/load/random.ts';
 import type { Stage } from '../../lab/stage/stage.ts';
 import { errorResponse, messagesThrough } from '../../stage/postgres-messages.ts';
@@ -13,7 +13,7 @@ const CALLERS = 12;
 const AUTHENTICATION = 'R';
 
 /** The standby is so far behind that what is read from it is old. */
-const LAG = '300ms';
+const STANDBY_LAG = '300ms';
 
 type Path = Awaited<ReturnType<typeof startProxy>>;
 type Fault = (stage: Pick<Stage, 'postgres'>, paths: readonly Path[], random: Random) => Promise<unknown>;
@@ -50,6 +50,7 @@ const FAULTS: readonly Fault[] = [
 
 export const twoInstances: Row = {
   name: 'two-instances',
+  searchesModel: true,
   promise:
     'Two instances over a primary and a standby that is behind, with locks, changes of tables, sessions that are killed, ' +
     'slow or refused: one order fits all responses, changes and the table.',
@@ -57,7 +58,7 @@ export const twoInstances: Row = {
   brief: 6,
   async run(stage) {
     const { startService, postgres, tries, random, defer } = stage;
-    const standby = await startStandby(postgres, { recovery_min_apply_delay: LAG });
+    const standby = await startStandby(postgres, { recovery_min_apply_delay: STANDBY_LAG });
     defer(() => standby.stop());
     const paths = await Promise.all([postgres, postgres, standby].map(startProxy));
     for (const path of paths) defer(() => path.stop());
@@ -69,7 +70,7 @@ export const twoInstances: Row = {
       });
     const services = [await over([one, toStandby]), await over([toStandby, another])];
     const known: Known[] = [];
-    const models = services.map((service) => startModel(service, CALLERS, random.branch(), { known }));
+    const models = services.map((service) => startCallers(service, CALLERS, random.branch(), { known }));
     for (const trial of tries()) {
       await sleep(200 + random.below(500));
       // A change of a table may have to give up: others hold locks.

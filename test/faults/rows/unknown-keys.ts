@@ -5,13 +5,12 @@ import { encoded } from '../../stage/forge.ts';
 import type { Row } from '../run-row.ts';
 
 /** Tokens of unknown keys per second: many, and no more than leaves the processor to others. */
-const RATE = 800;
+const TOKENS_PER_S = 800;
 
-/** So often a storm follows a calm: a machine that is busy for a while is busy in some of both. */
-const TURNS = 10;
+/** Number of storms, each after a calm: a machine that is busy for a while is busy in some of both. */
+const STORMS = 10;
 
-/** In milliseconds. */
-const CALM = 1000;
+const CALM_MS = 1000;
 
 export const unknownKeys: Row = {
   name: 'unknown-keys',
@@ -33,11 +32,11 @@ export const unknownKeys: Row = {
     const stormy: number[] = [];
     const statuses = new Set<number>();
     let warm = 0;
-    for (let turn = 0; turn < TURNS; turn += 1) {
-      calm.push(await p99Until(sleep(CALM)));
-      stormy.push(await p99Until(rage(Math.ceil(trials / TURNS))));
+    for (let round = 0; round < STORMS; round += 1) {
+      calm.push(await p99Until(sleep(CALM_MS)));
+      stormy.push(await p99Until(rage(Math.ceil(trials / STORMS))));
       // What V8 keeps for so many requests at once is no growth.
-      if (turn === 0) warm = service.memoryGrowth();
+      if (round === 0) warm = service.memoryGrowth();
     }
     const seconds = (performance.now() - begun) / 1000;
     storm.close();
@@ -55,15 +54,15 @@ export const unknownKeys: Row = {
     claim('memory is flat', figures.memoryChange < 60, figures.memoryChange);
 
     async function rage(tokens: number): Promise<void> {
-      const answers: Promise<unknown>[] = [];
-      for (let sent = 0; sent < tokens; sent += RATE / 50) {
-        for (let n = 0; n < RATE / 50; n += 1) {
-          answers.push(storm.read('?limit=1').then(({ status }) => statuses.add(status)));
+      const responses: Promise<unknown>[] = [];
+      for (let sent = 0; sent < tokens; sent += TOKENS_PER_S / 50) {
+        for (let n = 0; n < TOKENS_PER_S / 50; n += 1) {
+          responses.push(storm.read('?limit=1').then(({ status }) => statuses.add(status)));
           tried();
         }
         await sleep(20);
       }
-      await Promise.all(answers);
+      await Promise.all(responses);
     }
 
     /** The p99 of a valid caller's requests until something is over. */

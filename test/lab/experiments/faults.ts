@@ -58,7 +58,7 @@ export const experiment = defineExperiment({
         continue;
       }
       let outcome = await runApart(row, { seed, trials: trialsOf(row) });
-      // A machine that stands still for a second breaks a limit of ours. What fails twice is a defect.
+      // A machine that stands still for a second exceeds a limit. What fails twice is a defect.
       if (!outcome.passed && isShort) {
         print(`tried again: ${row.name}: ${outcome.faults[0]}`);
         outcome = await runApart(row, { seed, trials: trialsOf(row) });
@@ -71,7 +71,7 @@ export const experiment = defineExperiment({
     for (const { row, faults } of outcomes) for (const fault of faults) print(`failed: ${row}: ${fault}`);
     const passed = outcomes.filter((outcome) => outcome.passed).length;
     if (leftToTheWholeRun.length > 0) print(`left to the whole run: ${leftToTheWholeRun.join(', ')}`);
-    if (leftOut.length > 0) print(`left out, for the time was up: ${leftOut.join(', ')}`);
+    if (leftOut.length > 0) print(`left out, because the time was up: ${leftOut.join(', ')}`);
     const minutesTaken = outcomes.reduce((sum, { seconds }) => sum + seconds, 0) / 60;
     print(`seed ${seed}, ${minutesTaken.toFixed(1)} minutes`);
     print(`${passed} passed, ${outcomes.length - passed} failed`);
@@ -87,7 +87,7 @@ const COLUMNS: Readonly<Record<string, (outcome: Outcome) => string | number>> =
   doubt: (outcome) => outcome.in_doubt,
   lost: ({ lost }) => lost,
   recovery: (outcome) => `${outcome.recovery_seconds} s`,
-  longest: (outcome) => `${outcome.longest_answer_ms} ms`,
+  longest: (outcome) => `${outcome.longest_response_ms} ms`,
   seconds: ({ seconds }) => seconds,
   '': ({ passed }) => (passed ? '' : 'FAILED'),
 };

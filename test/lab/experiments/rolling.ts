@@ -2,9 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../../host/development/free-port.ts';
 import { drainEvents, endedBy } from '../../stage/shutdown.ts';
 import { defineExperiment } from '../experiment.ts';
+import { allChanges } from '../ledger/changes.ts';
+import { faultsInHistory, storedUsers } from '../ledger/history.ts';
 import { Ledger } from '../ledger/ledger.ts';
-import { faultsInTable, storedUsers } from '../ledger/stored-users.ts';
-import { startLoad } from '../load/writers.ts';
+import { startCallers } from '../load/callers.ts';
 import { startBalancer } from '../stage/balancer.ts';
 import type { ServiceUnderFault, Stage } from '../stage/stage.ts';
 
@@ -12,11 +13,11 @@ import type { ServiceUnderFault, Stage } from '../stage/stage.ts';
 const RESTARTS = Number(process.env.ROLLING_RESTARTS || 6);
 const WRITERS = 24;
 
-/** Milliseconds between two users of a writer: writers must be busy all the time, but not wear out the machine. */
-const PAUSE = 150;
+/** Between two requests of a writer: writers must be busy all the time, but not wear out the machine. */
+const PAUSE_MS = 40;
 
-/** Milliseconds after an instance has become ready, in turns, until the other one is restarted. */
-const REST = [0, 2500];
+/** Alternately, from when an instance is ready until the other one is restarted. */
+const PAUSES_MS = [0, 2500];
 
 /**
  * Two instances behind the examples for nginx and haproxy are restarted one after the other, as soon as the other one is
@@ -49,19 +50,23 @@ async function restartBehind(
 
   const begun = performance.now();
   const ledger = new Ledger();
-  const load = startLoad({ url: balancer.url, token, ledger, writers: WRITERS, random, pause: PAUSE });
+  const load = startCallers({ url: balancer.url, token, ledger }, WRITERS, random, {
+    areAlone: true,
+    pauseMs: PAUSE_MS,
+  });
   const exits: number[] = [];
   for (let restart = 0; restart < RESTARTS; restart += 1) {
-    await sleep(REST[restart % REST.length]);
+    await sleep(PAUSES_MS[restart % PAUSES_MS.length]);
     const place = restart % ports.length;
     exits.push(await stop(instances[place] as ServiceUnderFault));
     instances[place] = await startAt(ports[place] as number);
   }
   await load.stop();
   const seconds = (performance.now() - begun) / 1000;
+  const changes = await allChanges({ url: balancer.url, token });
   await balancer.stop();
   await Promise.all(instances.map(stop));
-  const tableFaults = faultsInTable(ledger, await storedUsers(postgres));
+  const faults = faultsInHistory(ledger, changes, await storedUsers(postgres));
 
   const refused = ledger.refusedByStatus();
   const sent = ledger.entries.length;
@@ -76,14 +81,14 @@ async function restartBehind(
       lost,
       refused_by_status: refused,
       acknowledged_creates: creates.length,
-      table_faults: tableFaults.length,
-      longest_answer_ms: Math.round(ledger.longestAnswer()),
+      table_faults: faults.length,
+      longest_response_ms: Math.round(ledger.longestResponse()),
       longest_exit_seconds: Number(Math.max(...exits).toFixed(2)),
       seconds: Number(seconds.toFixed(1)),
-      ...(tableFaults.length > 0 && { faults: tableFaults.slice(0, 5) }),
+      ...(faults.length > 0 && { faults: faults.slice(0, 5) }),
     }),
   );
-  return lost === 0 && tableFaults.length === 0 && sent > 1000;
+  return lost === 0 && faults.length === 0 && sent > 1000;
 }
 
 /** Ends an instance as an orchestrator does, and demands that it ends in order. Resolves with the seconds that it took. */

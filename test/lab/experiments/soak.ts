@@ -15,17 +15,17 @@ import { deckOf } from '../load/random.ts';
 const SESSIONS = 11;
 
 /** In seconds: how long before the next fault is looked. */
-const LOOK_AHEAD = 2;
+const READ_AHEAD_S = 2;
 
 /**
  * In seconds: a first use, without rests, opens what stays open, and has V8 compile what is used often, which at the load of a
  * usual day takes it hours; what it leaves idle is closed after a minute.
  */
-const FIRST_USE = 30;
-const IDLE = 70;
+const FIRST_USE_S = 30;
+const IDLE_S = 70;
 
 /** What is left open for a while after the last request: connections kept alive by their callers, idle sessions. */
-const REST = 150;
+const REST_LIMIT_S = 150;
 
 /** The options are described in test/soak/README.md. */
 export const experiment = defineExperiment({
@@ -53,9 +53,9 @@ export const experiment = defineExperiment({
     printJson({ seed, minutes, every, faults: faults.length, flags });
     const recorder = startRecorder(service, watched, keepTidy);
     const once = startMixedLoad(service, stage.random.branch(), { isResting: false });
-    await sleep(FIRST_USE * 1000);
+    await sleep(FIRST_USE_S * 1000);
     await once.stop();
-    await sleep(IDLE * 1000);
+    await sleep(IDLE_S * 1000);
     const before = await recorder.read();
 
     const load = startMixedLoad(service, stage.random.branch());
@@ -68,7 +68,7 @@ export const experiment = defineExperiment({
       next = Math.max(next, recorder.hours()) + every / 3600;
       broughtAbout += 1;
       const report = await bringAbout(deal(), surroundings, recorder.hours());
-      await sleep(Math.max(0, (next - recorder.hours()) * 3_600_000 - LOOK_AHEAD * 1000));
+      await sleep(Math.max(0, (next - recorder.hours()) * 3_600_000 - READ_AHEAD_S * 1000));
       const reading = await recorder.read().catch((error) => printJson({ reading: String(error) }));
       await sleep(Math.max(0, (next - recorder.hours()) * 3_600_000));
       printJson({ ...report(), ...(reading && held(reading)) });
@@ -125,7 +125,7 @@ async function untilAtRest(read: () => Promise<Reading>, before: Reading): Promi
     last = await read();
     return HELD_AT_REST.every((name) => last[name] <= before[name]);
   };
-  await until('all is at rest', isAtRest, { seconds: REST, every: 5000 }).catch(() => {});
+  await until('all is at rest', isAtRest, { seconds: REST_LIMIT_S, every: 5000 }).catch(() => {});
   return last;
 }
 

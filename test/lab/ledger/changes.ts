@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A change as the service tells it. */
+/** A change as the service returns it. */
 export type Change = {
   readonly id: string;
   readonly type: 'user.created' | 'user.updated' | 'user.deleted';

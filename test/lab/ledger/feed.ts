@@ -6,7 +6,7 @@ import { type Change, changesPage, FIRST_CHANGES, positionOf } from './changes.t
 import { type Entry, isAcknowledged, isInDoubt, isKeyInUse, type Ledger } from './ledger.ts';
 
 /** Changes of a full page: the limit in FIRST_CHANGES. */
-const PAGE = 1000;
+const CHANGES_PER_PAGE = 1000;
 
 type Service = { readonly url: string; readonly token: () => Promise<string> };
 
@@ -110,7 +110,8 @@ export function startReader(service: Service, random: Random, restarts: number) 
         continue;
       }
       page.changes.forEach(take);
-      if (!waits && page.changes.length < PAGE) reads.push({ sent, answered: performance.now(), upTo: read });
+      if (!waits && page.changes.length < CHANGES_PER_PAGE)
+        reads.push({ sent, answered: performance.now(), upTo: read });
       path = page.next.replace('&wait=1', '');
       if (page.changes.length === 0 && isLast) return;
     }

@@ -11,7 +11,21 @@ import {
   userIn,
   versionIn,
 } from './ledger.ts';
-import type { StoredUser } from './stored-users.ts';
+
+/** A user as it is stored. */
+export type StoredUser = {
+  readonly id: string;
+  readonly email: string;
+  readonly full_name: string | null;
+  readonly is_active: boolean;
+  readonly version: number;
+};
+
+/** The whole table of users. */
+export async function storedUsers(postgres: { query(sql: string): Promise<readonly unknown[]> }) {
+  const rows = await postgres.query('SELECT id, email, full_name, is_active, version::int FROM users');
+  return rows as readonly StoredUser[];
+}
 
 /** A user at one of its versions, who wrote that, and when it can have come about. */
 type Version = {
@@ -41,7 +55,7 @@ export function faultsInHistory(
   const histories = new Map<string, Version[]>();
   for (const change of changes) {
     const entry = entries.get(change.data.request_id);
-    if (!entry) faults.push(`change ${change.id} is of a request that nobody sent`);
+    if (!entry) faults.push(`change ${change.id} is of a request that was not sent`);
     else faults.push(...append(histories, change, entry));
   }
   const holders = holdersOf(histories);
@@ -49,7 +63,7 @@ export function faultsInHistory(
     ...faults,
     ...faultsInOrder(changes, entries),
     ...faultsInCounts(ledger, changes),
-    ...ledger.entries.flatMap((entry) => faultsOfAnswer(entry, histories, holders)),
+    ...ledger.entries.flatMap((entry) => faultsOfResponse(entry, histories, holders)),
     ...faultsInEnd(histories, stored),
   ];
 }
@@ -119,7 +133,7 @@ function faultsInCounts(ledger: Ledger, changes: readonly Change[]): string[] {
 }
 
 /** Whether an answer can be right: some version that it fits was there between its sending and its arrival. */
-function faultsOfAnswer(
+function faultsOfResponse(
   entry: Entry,
   histories: ReadonlyMap<string, readonly Version[]>,
   holders: Holders,

@@ -26,12 +26,12 @@ export type Entry = Asked & {
   status: number;
   /** Whether it has ended without an answer. */
   isLost: boolean;
-  answerHeaders: Readonly<Record<string, string | undefined>>;
+  responseHeaders: Readonly<Record<string, string | undefined>>;
   body: string;
 };
 
 /** Answered with 5xx, or not at all; what is still under way is neither. */
-const isRefused = ({ status, isLost }: Entry): boolean => status >= 500 || isLost;
+export const isRefused = ({ status, isLost }: Entry): boolean => status >= 500 || isLost;
 
 /** A write that may or may not have happened. */
 export const isInDoubt = ({ operation, status }: Entry): boolean =>
@@ -42,8 +42,8 @@ export const isAcknowledged = ({ operation, status }: Entry): boolean =>
   operation !== 'read' && status >= 200 && status < 300;
 
 /** An acknowledgement of what an earlier request with the same key did. */
-export const isReplay = ({ answerHeaders }: Entry): boolean =>
-  answerHeaders['idempotency-replayed'] === 'true';
+export const isReplay = ({ responseHeaders }: Entry): boolean =>
+  responseHeaders['idempotency-replayed'] === 'true';
 
 /** Refused because the first request with this key has not ended. */
 export const isKeyInUse = ({ status, body }: Entry): boolean =>
@@ -56,12 +56,8 @@ export const keyOf = ({ headers }: Entry): string | undefined => headers?.['idem
 export const userIn = ({ body }: Entry): UserBody => JSON.parse(body);
 
 /** The version that an answer names in its ETag. */
-export const versionIn = ({ answerHeaders }: Entry): number =>
-  Number(/^"(\d+)"$/.exec(answerHeaders.etag ?? '')?.[1]);
-
-/** The user that a write was about, as far as it is known. */
-export const userIdOf = (entry: Entry): string | undefined =>
-  entry.userId ?? (isAcknowledged(entry) ? userIn(entry).id : undefined);
+export const versionIn = ({ responseHeaders }: Entry): number =>
+  Number(/^"(\d+)"$/.exec(responseHeaders.etag ?? '')?.[1]);
 
 /** All that was sent and what came of it. */
 export class Ledger {
@@ -103,7 +99,7 @@ export class Ledger {
   }
 
   /** In milliseconds, over all answers. */
-  longestAnswer(): number {
+  longestResponse(): number {
     const answered = this.entries.filter(({ status }) => status !== 0);
     return answered.reduce((longest, entry) => Math.max(longest, entry.answered - entry.sent), 0);
   }

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { UserBody } from '../../stage/responses.ts';
 import { changesPage, nextIn } from './changes.ts';
-import type { StoredUser } from './stored-users.ts';
+import type { StoredUser } from './history.ts';
 
 type Service = { readonly url: string; readonly token: () => Promise<string> };
 
 /** So many users are read with one request. */
-const IDS = 100;
+const USERS_PER_READ = 100;
 
 /**
  * Starts a copy of the users as the text for consumers says: the head of the feed first, then the list, then the changes,
@@ -46,7 +46,8 @@ export function startMirror(service: Service) {
         continue;
       }
       const named = [...new Set(page.changes.map(({ subject }) => subject))];
-      for (let at = 0; at < named.length; at += IDS) await readAgain(named.slice(at, at + IDS));
+      for (let at = 0; at < named.length; at += USERS_PER_READ)
+        await readAgain(named.slice(at, at + USERS_PER_READ));
       path = page.next;
       if (page.changes.length === 0) {
         if (isLast) return;

@@ -48,7 +48,7 @@ export async function faultsAfterwards(suspect: Suspect): Promise<string[]> {
     ...faults,
     ...faultsInLog(ledger, host.events()),
     ...leaksIn(host),
-    ...summed(ledger.entries.flatMap(faultsInAnswer)),
+    ...summed(ledger.entries.flatMap(faultsInResponse)),
   ];
 }
 
@@ -75,16 +75,16 @@ async function faultsInSessions({ postgres, sessions }: Suspect): Promise<string
 }
 
 /** Every refusal is a problem document, and says nothing of its cause. */
-function faultsInAnswer({ status, answerHeaders, body, method, path, requestId }: Entry): string[] {
+function faultsInResponse({ status, responseHeaders, body, method, path, requestId }: Entry): string[] {
   const text = `${method} ${path.slice(0, 80)} ${status}`;
   if (INNARDS.test(body)) return [`${text} shows its innards: ${body.slice(0, 200)}`];
   if (status < 400) return [];
   if (status === 500) return [`${text}, a defect`];
-  const id = answerHeaders['x-request-id'];
+  const id = responseHeaders['x-request-id'];
   if (id !== requestId) return [`${text} has the request ID ${id}`];
   const problem = problemIn(body);
   const isWhole =
-    answerHeaders['content-type'] === 'application/problem+json' &&
+    responseHeaders['content-type'] === 'application/problem+json' &&
     typeof problem.type === 'string' &&
     problem.type.startsWith('urn:svc:error:') &&
     typeof problem.title === 'string' &&
@@ -102,7 +102,7 @@ function problemIn(body: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** One app_error a refusal, but for those at the door, which are counted together; no defect and no gap. */
+/** One app_error a refusal, except for those at admission, which are counted together; no defect and no gap. */
 function faultsInLog(ledger: Ledger, events: readonly Line[]): string[] {
   const count = (name: string) =>
     events
@@ -115,13 +115,13 @@ function faultsInLog(ledger: Ledger, events: readonly Line[]): string[] {
   const refused = ledger.entries.filter(({ status }) => status >= 400);
   const unlogged = refused.filter(({ requestId }) => !logged.has(requestId));
   const faults: string[] = [];
-  const atTheDoor = unlogged.filter(({ status }) => status === 503).length;
+  const atAdmission = unlogged.filter(({ status }) => status === 503).length;
   const excused = count('requests_refused') + count('log_lines_dropped');
-  if (unlogged.length > atTheDoor && count('log_lines_dropped') === 0) {
-    faults.push(`${unlogged.length - atTheDoor} refusals have no event in the log`);
+  if (unlogged.length > atAdmission && count('log_lines_dropped') === 0) {
+    faults.push(`${unlogged.length - atAdmission} refusals have no event in the log`);
   }
-  if (atTheDoor > excused)
-    faults.push(`${atTheDoor} times 503 without an event, and ${excused} counted together`);
+  if (atAdmission > excused)
+    faults.push(`${atAdmission} times 503 without an event, and ${excused} counted together`);
   const repeated = refused.filter(({ requestId }) => (logged.get(requestId) ?? 0) > 1).length;
   if (repeated > 0) faults.push(`${repeated} refusals have more than one event`);
   const defects = events.filter(

@@ -24,7 +24,7 @@ export type CallerOptions = {
 export type Caller = ReturnType<typeof createCaller>;
 
 /** No answer takes longer, or the request counts as lost; in milliseconds. */
-const PATIENCE = 30_000;
+const RESPONSE_LIMIT_MS = 30_000;
 
 /** A caller that has not connected yet. */
 export function createCaller({ url, token, ledger, connections = 1 }: CallerOptions) {
@@ -43,7 +43,7 @@ export function createCaller({ url, token, ledger, connections = 1 }: CallerOpti
       answered: Number.POSITIVE_INFINITY,
       status: 0,
       isLost: false,
-      answerHeaders: {},
+      responseHeaders: {},
       body: '',
     });
     const body = items ? { items } : fields;
@@ -61,12 +61,12 @@ export function createCaller({ url, token, ledger, connections = 1 }: CallerOpti
         if (chunks) {
           entry.answered = performance.now();
           entry.status = response.statusCode ?? 0;
-          entry.answerHeaders = response.headers as Entry['answerHeaders'];
+          entry.responseHeaders = response.headers as Entry['responseHeaders'];
           entry.body = Buffer.concat(chunks).toString();
         }
         resolve();
       });
-      outgoing.setTimeout(PATIENCE, () => outgoing.destroy(new Error('no answer')));
+      outgoing.setTimeout(RESPONSE_LIMIT_MS, () => outgoing.destroy(new Error('no answer')));
       outgoing.on('error', () => resolve());
       onSent?.(outgoing);
       outgoing.end(content);

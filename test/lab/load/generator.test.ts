@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { listen } from '../../stage/listening.ts';
 import { openConnection } from './connection.ts';
 import { Generator, type Load } from './generator.ts';
+import { runLoads, TOKEN } from './load.ts';
 
 const REQUEST = 'GET / HTTP/1.1\r\n\r\n';
 const RESPONSE = 'HTTP/1.1 201 Created\r\nX-Long: y\r\ncontent-length: 4\r\n\r\nbody';
@@ -151,24 +152,62 @@ describe('a generator', () => {
     expect(broken).toBe(0);
   });
 
-  test('replaces connections that break, if its callers give up', async () => {
-    const generator = await start({ connections: 1, patienceMs: 1000, onResponse() {} }, (socket) =>
-      socket.destroy(),
-    );
-    await sleep(50);
-    await generator.stop();
-
-    expect(generator.counts.broken).toBeGreaterThan(1);
-  });
-
-  test('ends at a connection that breaks, if its callers wait', async () => {
+  test.each([
+    ['give up', 'replaces connections that break', 1000, (sent: number) => sent > 2],
+    ['wait', 'ends at a connection that breaks', undefined, (sent: number) => sent === 2],
+  ])('whose callers %s %s', async (_callers, _title, patienceMs, isRight) => {
     const reasons: string[] = [];
-    const load = { connections: 2, onResponse() {}, onBreak: (reason: string) => reasons.push(reason) };
+    const onBreak = (reason: string) => reasons.push(reason);
+    const load = { connections: 2, patienceMs, onResponse() {}, onBreak };
     const generator = await start(load, (socket) => socket.destroy());
     await sleep(50);
     await generator.stop();
 
-    expect(reasons.length).toBeGreaterThan(0);
-    expect(generator.counts.sent).toBe(2);
+    expect(generator.counts.broken).toBeGreaterThan(0);
+    expect(isRight(generator.counts.sent)).toBe(true);
+    expect(reasons.length > 0).toBe(patienceMs === undefined);
+  });
+});
+
+describe('a load', () => {
+  const job = { connections: 1, patienceMs: 1000, seconds: 0.2 };
+
+  test('counts each kind of response', async () => {
+    let requests = 0;
+    const port = await startServer((socket) => {
+      requests += 1;
+      socket.write(RESPONSE.replace('201', String([201, 503, 404][requests % 3])));
+    });
+    const [outcome] = await runLoads({ ...job, port, requests: { list: [REQUEST] } });
+    const { sent = 0, answered = 0, refused = 0, other = 0 } = outcome ?? {};
+
+    expect(answered + refused + other).toBe(sent);
+    expect(Math.min(answered, refused, other)).toBeGreaterThanOrEqual(Math.floor(sent / 3));
+  });
+
+  test('does not count what comes too late', async () => {
+    const port = await startServer((socket) => setTimeout(() => socket.write(RESPONSE), 50));
+    const [outcome] = await runLoads({ ...job, port, patienceMs: 20, requests: { list: [REQUEST] } });
+
+    const { sent, answered, late = 0, givenUp = 0 } = outcome ?? {};
+
+    expect(answered).toBe(0);
+    expect(givenUp + late).toBe(sent);
+  });
+
+  test('puts each token into a request, one after the other', async () => {
+    const received: string[] = [];
+    const server = createServer((socket) =>
+      socket.on('data', (chunk) => {
+        received.push(String(chunk));
+        socket.write(RESPONSE);
+      }),
+    );
+    stops.push(() => server.close());
+    const { port } = await listen(server);
+    const requests = { list: [`${TOKEN}\r\n\r\n`], tokens: ['one', 'two'], renewAfter: 0 };
+    await runLoads({ ...job, port, requests });
+
+    expect(received.slice(0, 4).map((text) => text.trim())).toEqual(['one', 'two', 'one', 'two']);
   });
 });

@@ -27,10 +27,10 @@ export type Job = Pick<Load, 'port' | 'connections' | 'rate' | 'restMs' | 'patie
   readonly watched?: Watched & { readonly server: number };
 };
 
-/** Whole requests as HTTP/1.1 writes them, sent in turn. */
+/** Whole requests as HTTP/1.1 writes them, sent one after the other. */
 type Listed = {
   readonly list: readonly string[];
-  /** Each stands in turn for `TOKEN` in a request. */
+  /** They stand, one after the other, for `TOKEN` in a request. */
   readonly tokens?: readonly string[];
   /** Seconds after which the next token is sent; 0 sends another one with each request. */
   readonly renewAfter?: number;
@@ -58,7 +58,7 @@ export type Outcome = {
   readonly late: number;
   readonly refused: number;
   readonly other: number;
-  readonly answerLatency: Quantiles;
+  readonly responseLatency: Quantiles;
   readonly refusalLatency: Quantiles;
   /** Minimum number of `answered` within one second. */
   readonly worstSecond: number;
@@ -161,7 +161,7 @@ async function makeLoad({ requests, warmUp = 0, seconds, watched, ...load }: Job
     ...{ seconds: (end - begun) / 1000, answered, other, breakReason, used, memory },
     late: successes.length - answered,
     refused: refusals.length,
-    answerLatency: quantiles(successes),
+    responseLatency: quantiles(successes),
     refusalLatency: quantiles(refusals),
     worstSecond: Math.min(...wholeSeconds),
   };
@@ -175,8 +175,8 @@ export async function readSteadily(
   const list = [wireOf({ method: 'GET', target: `${USERS}?limit=1`, token: await token() })];
   const port = Number(new URL(url).port);
   const job = { port, requests: { list }, connections: 8, patienceMs: 30_000, restMs, seconds };
-  const { sent, answered, answerLatency } = await makeLoad(job);
-  return { sent, ok: answered, p99: answerLatency.p99 };
+  const { sent, answered, responseLatency } = await makeLoad(job);
+  return { sent, ok: answered, p99: responseLatency.p99 };
 }
 
 /** Makes the next request; `elapsed` are the seconds since the load began. */

@@ -2,12 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startReader } from '../ledger/feed.ts';
 import { userIn } from '../ledger/ledger.ts';
 import type { ServiceUnderFault } from '../stage/stage.ts';
-import { startModel } from './model.ts';
+import { startCallers } from './callers.ts';
 import type { Random } from './random.ts';
 
-/** Callers of each kind, and how long each of them rests on average, in milliseconds: 100 requests a second in all. */
-const WRITERS = { callers: 8, rest: 100, addresses: 10_000 };
-const LISTERS = { callers: 2, rest: 100 };
+/** 100 requests a second in all. */
+const WRITERS = 8;
+const LISTERS = 2;
+const PAUSE_MS = 100;
+
+const ADDRESSES = 10_000;
 
 /**
  * Starts what is asked of a service all day: callers that create, read, update and delete the same users, with and without
@@ -16,17 +19,16 @@ const LISTERS = { callers: 2, rest: 100 };
  */
 export function startMixedLoad(service: ServiceUnderFault, random: Random, { isResting = true } = {}) {
   let isStopped = false;
-  const rest = (milliseconds: number) => (isResting ? milliseconds : 0);
-  const writers = { ...WRITERS, rest: rest(WRITERS.rest) };
-  const model = startModel(service, WRITERS.callers, random.branch(), writers);
+  const pauseMs = isResting ? PAUSE_MS : 0;
+  const model = startCallers(service, WRITERS, random.branch(), { pauseMs, addresses: ADDRESSES });
   const reader = startReader(service, random.branch(), 0.02);
-  const listing = Array.from({ length: LISTERS.callers }, () => list(random.branch()));
+  const listing = Array.from({ length: LISTERS }, () => list(random.branch()));
 
   async function list(chance: Random): Promise<void> {
     const caller = service.caller();
     while (!isStopped) {
       await caller.read(chance.pick(QUERIES)(chance, service));
-      await sleep(rest(chance.below(2 * LISTERS.rest)));
+      await sleep(chance.below(2 * pauseMs));
     }
     caller.close();
   }
@@ -47,7 +49,7 @@ const QUERIES: readonly Query[] = [
   () => '?limit=10',
   (chance) => `?limit=10&skip=${chance.below(50)}`,
   () => '?limit=10&sort=-created_at',
-  (chance) => `?email=model-${chance.below(WRITERS.addresses)}@example.com`,
+  (chance) => `?email=model-${chance.below(ADDRESSES)}@example.com`,
   (chance) => `?is_active=${chance.chance(0.5)}&limit=10`,
   (_, { ledger }) => {
     const last = ledger.entries.findLast(({ operation, status }) => operation === 'create' && status === 201);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 /** Linux counts CPU time in hundredths of a second for programs (USER_HZ), whatever the kernel's own clock. */
-const TICKS = 100;
+const TICKS_PER_S = 100;
 
 /** CPU time used so far, in seconds. */
 export type CpuTime = { readonly user: number; readonly system: number };
@@ -12,14 +12,16 @@ export const totalOf = ({ user, system }: CpuTime): number => user + system;
 /** The CPU time of a process and all its threads. */
 export function cpuOf(processId: number): CpuTime {
   const [, , user, system] = ticksOf(processId);
-  return { user: user / TICKS, system: system / TICKS };
+  return { user: user / TICKS_PER_S, system: system / TICKS_PER_S };
 }
 
 /** The CPU time in seconds of PostgreSQL: its main process, its children, and the children that have ended. */
 export function cpuOfFamily(processId: number): number {
   const [endedUser, endedSystem, user, system] = ticksOf(processId);
   const ofChildren = childrenOf(processId).map(usedBy);
-  return (endedUser + endedSystem + user + system) / TICKS + ofChildren.reduce((sum, used) => sum + used, 0);
+  return (
+    (endedUser + endedSystem + user + system) / TICKS_PER_S + ofChildren.reduce((sum, used) => sum + used, 0)
+  );
 }
 
 /** The processes that a process has started, and that have not ended. */
@@ -49,5 +51,7 @@ function ticksOf(processId: number): [number, number, number, number] {
 export function cpuOfMachine(): number {
   const [line = ''] = readFileSync('/proc/stat', 'utf8').split('\n', 1);
   const [, user, nice, system, , , interrupts, soft, stolen] = line.split(/\s+/).map(Number);
-  return ([user, nice, system, interrupts, soft, stolen] as number[]).reduce((sum, n) => sum + n) / TICKS;
+  return (
+    ([user, nice, system, interrupts, soft, stolen] as number[]).reduce((sum, n) => sum + n) / TICKS_PER_S
+  );
 }

@@ -21,7 +21,7 @@ export function fromNpm(packages: readonly string[]): Promise<string> {
 
 /**
  * Creates a folder with these packages of Debian in its folder `root`, and with the packages that they depend on unless
- * they are wanted `alone`. They are unpacked, not installed: nothing of the system changes, and nobody must be root.
+ * they are wanted `alone`. They are unpacked, not installed: nothing of the system changes, and root is not needed.
  */
 export function fromDebian(packages: readonly string[], { alone = false } = {}): Promise<string> {
   return installed(packages, async (folder) => {

@@ -1,0 +1,315 @@
+import { execFile } from 'node:child_process';
+import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { accountFor } from '../../../host/development/postgres/place.ts';
+import type { ServiceUnderFault, Stage } from '../../lab/stage/stage.ts';
+import { until } from '../../stage/until.ts';
+import { databaseInterruptions, type Interruption, networkInterruptions } from '../interruptions.ts';
+import type { Row } from '../run-row.ts';
+
+const WRITERS = 32;
+
+/** From the moment in which PostgreSQL is back. */
+const FIRST_WRITE_LIMIT_MS = 1000;
+const REFUSAL_LIMIT_MS = 2000;
+
+const RESPONSE_LIMIT_MS = 5000;
+
+/** What must hold while PostgreSQL is away. It resolves when that has lasted long enough. */
+type Meanwhile = (service: ServiceUnderFault, stage: Stage) => Promise<unknown>;
+
+type Interrupted = Omit<Row, 'run'> & {
+  readonly meanwhile: Meanwhile;
+  /** Starts the service. Resolves with it, and with what begins the fault of a trial. */
+  prepare(stage: Stage): Promise<readonly [ServiceUnderFault, (trial: number) => Promise<() => unknown>]>;
+};
+
+/** PostgreSQL is away under writers, and comes back, in each trial. */
+const interrupted = ({ meanwhile, prepare, ...row }: Interrupted): Row => ({
+  ...row,
+  async run(stage) {
+    const { tries, claim, recovered, postgres, random } = stage;
+    const [service, begin] = await prepare(stage);
+    const { ledger } = service;
+    for (const trial of tries()) {
+      const load = service.startLoad(WRITERS);
+      await sleep(500 + random.below(1000));
+      const end = await begin(trial);
+      await meanwhile(service, stage);
+      await end();
+      const ended = performance.now();
+      await sleep(REFUSAL_LIMIT_MS + 500);
+      await load.stop();
+      const writes = ledger.acknowledged.filter(({ answered }) => answered > ended);
+      const first = Math.min(...writes.map(({ answered }) => answered)) - ended;
+      recovered(first / 1000);
+      claim('the first write comes within a second', first <= FIRST_WRITE_LIMIT_MS, first);
+      const late = ledger.refusedAfter(ended + REFUSAL_LIMIT_MS);
+      claim('nothing is refused after two seconds', late === 0, late);
+      const orphans = await postgres.countSessions("state = 'active'");
+      claim('no statement is left over', orphans === 0, orphans);
+    }
+    const longest = ledger.longestResponse();
+    claim('every response comes within 5 seconds', longest <= RESPONSE_LIMIT_MS, longest);
+    await service.checkBooks();
+  },
+});
+
+const lasting =
+  (milliseconds: number): Meanwhile =>
+  () =>
+    sleep(milliseconds);
+
+/** Nothing is served but /health. */
+const unavailable: Meanwhile = async (service, { claim }) => {
+  const caller = service.caller();
+  await until('operations are 503', async () => (await caller.read('?limit=1')).status === 503);
+  caller.close();
+  const [ready, health] = await Promise.all(
+    ['/ready', '/health'].map(async (path) => (await fetch(service.url + path)).status),
+  );
+  claim('/ready is 503 and /health is 200', ready === 503 && health === 200, { ready, health });
+};
+
+/** Reads are served, and writes are not. */
+const readOnlyMeanwhile: Meanwhile = async (service, { claim, postgres }) => {
+  const caller = service.caller();
+  const create = () =>
+    caller.create({ email: `${crypto.randomUUID()}@example.com`, full_name: 'x'.repeat(200) });
+  await until('writes are 503', async () => (await create()).status === 503, { every: 0 });
+  const [row] = await postgres.query('SELECT id FROM users LIMIT 1', service.environment.SVC_POSTGRES_DB);
+  const id = String(row?.id);
+  // A connection that was ended meanwhile may cost one more.
+  await until('reads are 200', async () => (await caller.read(id)).status === 200);
+  const reads = await Promise.all(Array.from({ length: 20 }, () => caller.read(id)));
+  const statuses = [...new Set(reads.map(({ status }) => status))];
+  claim('reads are 200', statuses.join() === '200', statuses);
+  caller.close();
+};
+
+/** The same service, with one of these faults after the other. */
+const by =
+  (...faults: readonly Interruption[]): Interrupted['prepare'] =>
+  async (stage) => {
+    const proxy = await stage.proxyPostgres();
+    const service = await stage.startService(proxy.through);
+    return [service, (trial) => (faults[trial % faults.length] as Interruption)({ ...stage, proxy })];
+  };
+
+/** A service whose role is not a superuser's, in a database of its own. */
+async function startAsOwner({ postgres, startService }: Stage): Promise<ServiceUnderFault> {
+  await postgres.query([
+    'CREATE ROLE service LOGIN',
+    'CREATE DATABASE owned OWNER service TEMPLATE template0',
+  ]);
+  return startService({ SVC_POSTGRES_USER: 'service', SVC_POSTGRES_DB: 'owned' });
+}
+
+/** Ends the service's sessions until none is left, and runs statements as the administrator. */
+async function alone({ postgres }: Stage, ...statements: readonly string[]): Promise<void> {
+  await until('the service has no session', async () => {
+    await postgres.terminate();
+    return postgres.query(statements).then(
+      () => true,
+      () => false,
+    );
+  });
+  await postgres.terminate();
+}
+
+const restarted = interrupted({
+  name: 'postgres-restarted',
+  promise:
+    'PostgreSQL restarts under 32 writers: 503 meanwhile, service within a second, every acknowledged write kept.',
+  trials: 10,
+  meanwhile: unavailable,
+  prepare: by(databaseInterruptions['postgres-restarted']),
+});
+
+const crashed = interrupted({
+  name: 'postgres-crashed',
+  promise: 'All of PostgreSQL is killed under 32 writers: as when it restarts.',
+  trials: 20,
+  brief: 2,
+  meanwhile: unavailable,
+  prepare: by(databaseInterruptions['postgres-crashed']),
+});
+
+const frozen = interrupted({
+  name: 'postgres-frozen',
+  promise:
+    'PostgreSQL is stopped for 10 seconds: every response within 5, full service afterwards, no orphans.',
+  trials: 3,
+  brief: 1,
+  meanwhile: lasting(10_000),
+  prepare: by(databaseInterruptions['postgres-frozen']),
+});
+
+const blackHole = interrupted({
+  name: 'black-hole',
+  promise: 'The network to PostgreSQL swallows everything for 10 seconds: as when it is frozen.',
+  trials: 3,
+  meanwhile: lasting(10_000),
+  prepare: by(networkInterruptions['network: accept and hang'] as Interruption),
+});
+
+const network = interrupted({
+  name: 'postgres-network',
+  promise:
+    'The network to PostgreSQL is slow, cuts, closes, refuses or hangs: 503 at worst, nothing lost, recovery.',
+  trials: 3 * Object.keys(networkInterruptions).length,
+  brief: Object.keys(networkInterruptions).length,
+  meanwhile: lasting(1500),
+  prepare: by(...Object.values(networkInterruptions)),
+});
+
+const readOnly = interrupted({
+  name: 'read-only',
+  promise: 'PostgreSQL is read-only, as after a failover: writes 503, reads 200, recovery by itself.',
+  trials: 20,
+  brief: 3,
+  meanwhile: readOnlyMeanwhile,
+  prepare: by(databaseInterruptions['postgres-read-only']),
+});
+
+const tooManyConnections = interrupted({
+  name: 'too-many-connections',
+  promise: 'PostgreSQL has no connection left: 503, and service again as soon as there is one.',
+  trials: 5,
+  brief: 1,
+  postgres: { settings: { max_connections: 20 } },
+  meanwhile: unavailable,
+  async prepare(stage) {
+    const { postgres } = stage;
+    const begin = async () => {
+      const taken: pg.Client[] = [];
+      const take = async () => {
+        const client = new pg.Client({ ...postgres, ssl: false });
+        client.on('error', () => {});
+        taken.push(await client.connect().then(() => client));
+      };
+      // Whatever the service loses is taken, until there is none for it: those in reserve are not for its role.
+      await until('all are taken', async () => {
+        await postgres.terminate().catch(() => 0);
+        return take().then(
+          () => false,
+          () => true,
+        );
+      });
+      const keep = setInterval(() => void take().catch(() => {}), 5);
+      await taken[0]?.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'user-management-service'",
+      );
+      return async () => {
+        clearInterval(keep);
+        await sleep(50);
+        await Promise.all(taken.map((client) => client.end()));
+      };
+    };
+    return [await startAsOwner(stage), begin];
+  },
+});
+
+const accountRefused = interrupted({
+  name: 'account-refused',
+  promise: 'PostgreSQL refuses the account of the service: 503, and service again once it does not.',
+  trials: 5,
+  meanwhile: unavailable,
+  async prepare(stage) {
+    const begin = async () => {
+      await alone(stage, 'ALTER ROLE service NOLOGIN');
+      return () => stage.postgres.query('ALTER ROLE service LOGIN');
+    };
+    return [await startAsOwner(stage), begin];
+  },
+});
+
+const databaseMissing = interrupted({
+  name: 'database-missing',
+  promise: 'The database is renamed: 503, and service again once it has its name back.',
+  trials: 5,
+  meanwhile: unavailable,
+  async prepare(stage) {
+    const begin = async () => {
+      // Otherwise the service is back before the database is renamed, and PostgreSQL waits five seconds for it to go.
+      await stage.postgres.query('ALTER DATABASE owned ALLOW_CONNECTIONS false');
+      await alone(
+        stage,
+        'ALTER DATABASE owned RENAME TO elsewhere',
+        'ALTER DATABASE elsewhere ALLOW_CONNECTIONS true',
+      );
+      return () => stage.postgres.query('ALTER DATABASE elsewhere RENAME TO owned');
+    };
+    return [await startAsOwner(stage), begin];
+  },
+});
+
+const diskFull = interrupted({
+  name: 'disk-full',
+  promise: 'The disk is full: writes 503, reads 200, and writes resume when there is room.',
+  trials: 5,
+  meanwhile: readOnlyMeanwhile,
+  async prepare({ postgres, defer, startService }) {
+    const run = promisify(execFile);
+    const folder = await mkdtemp(join(tmpdir(), 'user-management-small-'));
+    await run('mount', ['-t', 'tmpfs', '-o', 'size=40m', 'tmpfs', folder]);
+    defer(async () => {
+      await run('umount', ['--lazy', folder]);
+      await rm(folder, { recursive: true });
+    });
+    // The tables lie on the small disk, the log of writes does not: without that one PostgreSQL would end.
+    const place = join(folder, 'tables');
+    await mkdir(place);
+    const { uid = 0, gid = 0 } = await accountFor(postgres.dataFolder);
+    await chown(place, uid, gid);
+    await chmod(folder, 0o755);
+    await postgres.query([
+      `CREATE TABLESPACE small LOCATION '${place}'`,
+      'CREATE DATABASE full_of TABLESPACE small',
+    ]);
+    const service = await startService({ SVC_POSTGRES_DB: 'full_of' });
+    const begin = async () => {
+      const filling = join(folder, 'filling');
+      await writeFile(filling, Buffer.alloc(64 * 1024 * 1024)).catch(() => {});
+      return () => rm(filling);
+    };
+    return [service, begin];
+  },
+});
+
+/** In the order of `index.ts`. */
+export const postgresAway: readonly Row[] = [
+  restarted,
+  crashed,
+  frozen,
+  blackHole,
+  network,
+  readOnly,
+  tooManyConnections,
+  accountRefused,
+  databaseMissing,
+  diskFull,
+];
+
+export const backendsKilled: Row = {
+  name: 'backends-killed',
+  promise: 'Sessions that are killed under 32 writers cost those in flight a 503, and nothing else.',
+  trials: 200,
+  brief: 30,
+  async run({ startService, postgres, tries, trials, random, claim }) {
+    const service = await startService();
+    const load = service.startLoad(WRITERS);
+    let killed = 0;
+    for (const _ of tries()) {
+      await sleep(20 + random.below(100));
+      killed += await postgres.terminate();
+    }
+    await load.stop();
+    claim('sessions were killed', killed >= trials, killed);
+    await service.checkBooks();
+  },
+};
