@@ -12,9 +12,9 @@ export const SAMPLES = 3;
 /** A target lacks a workload when it answers so. */
 const LACKING: readonly number[] = [404, 405, 422, 501];
 
-export type Sample = { readonly answers: readonly unknown[]; readonly prepared: string };
+export type Sample = { readonly responses: readonly unknown[]; readonly prepared: string };
 
-/** Sends a request with a request ID, and reads its answer. */
+/** Sends a request with a request ID, and reads its response. */
 function send(port: number, { method, target, token, body }: Request): Promise<RawAnswer> {
   const fields: [string, string][] = [['X-Request-ID', 'compared']];
   if (token !== undefined) fields.push(['Authorization', `Bearer ${token}`]);
@@ -42,20 +42,20 @@ export async function sampleOf(
   let user = workload.writes ? 1 : 2;
   const anyUser = () => (user += Math.floor(users / 7));
   const next = workload.requests({ anyUser, token, freshTokens: fresh, begin: 0, prepared });
-  const answers: unknown[] = [];
+  const responses: unknown[] = [];
   for (let sample = 0; sample < SAMPLES; sample += 1) {
-    const answer = await send(port, next());
-    if (answer.status !== workload.status && LACKING.includes(answer.status)) return undefined;
-    answers.push(comparable(answer, workload));
+    const response = await send(port, next());
+    if (response.status !== workload.status && LACKING.includes(response.status)) return undefined;
+    responses.push(comparable(response, workload));
   }
-  return { answers, prepared };
+  return { responses, prepared };
 }
 
 /** Rejects unless both answered the same: status, media type, and all of the body that is not new each time. */
 export function demandSame(sample: Sample, reference: Sample): void {
-  if (isDeepStrictEqual(sample.answers, reference.answers)) return;
+  if (isDeepStrictEqual(sample.responses, reference.responses)) return;
   throw new Error(
-    `it answers ${JSON.stringify(sample.answers).slice(0, 400)}, not ${JSON.stringify(reference.answers).slice(0, 400)}`,
+    `it answers ${JSON.stringify(sample.responses).slice(0, 400)}, not ${JSON.stringify(reference.responses).slice(0, 400)}`,
   );
 }
 

@@ -15,7 +15,7 @@ export type Material = {
   readonly prepared: string;
 };
 
-/** Sends one request with the token, and reads its answer. */
+/** Sends one request with the token, and reads its response. */
 type Ask = (target: string) => Promise<RawAnswer>;
 
 /** One kind of load: an endless row of requests, each answered with the same status. */
@@ -25,7 +25,7 @@ export type Workload = {
   readonly status: number;
   /** Whether rows are written, so that there is something to vacuum. */
   readonly writes?: boolean;
-  /** Members of the answer that are new each time, and so not compared. */
+  /** Members of the response that are new each time, and so not compared. */
   readonly varying?: readonly string[];
   /**
    * The part of the throughput of the workload `of` that is requested, of the lowest among the target, the service and
@@ -40,42 +40,46 @@ export type Workload = {
   readonly requests: (material: Material) => () => Request;
 };
 
-/** Any user by id, always with the same token. */
-const get: Workload = {
-  name: 'get',
-  title: 'get by id',
-  status: 200,
-  requests:
-    ({ anyUser, token }) =>
-    () => ({ method: 'GET', target: USERS + idOf(anyUser()), token }),
-};
+/** A workload of reads with one token. */
+const reads = (
+  name: string,
+  title: string,
+  targets: (material: Material) => () => string,
+  more: Partial<Workload> = {},
+): Workload => ({
+  ...{ name, title, status: 200 },
+  requests(material) {
+    const nextTarget = targets(material);
+    return () => ({ method: 'GET', target: nextTarget(), token: material.token });
+  },
+  ...more,
+});
 
-/** A new user each time. */
-const create: Workload = {
-  name: 'create',
-  title: 'create',
-  status: 201,
-  writes: true,
-  varying: ['id', 'created_at', 'updated_at'],
-  requests: (material) => newUsers('Created', material),
-};
-
-/** Another name for any user. */
-const update: Workload = {
-  name: 'update',
-  title: 'update',
-  status: 200,
-  writes: true,
-  varying: ['updated_at'],
-  requests: ({ anyUser, token, begin }) => {
-    let sent = begin;
+/** A workload of writes with one token, each with a number that the target has not seen. */
+const writes = (
+  name: string,
+  title: string,
+  request: (number: number, material: Material) => Pick<Request, 'method' | 'target' | 'body'>,
+  more: Partial<Workload> = {},
+): Workload => ({
+  ...{ name, title, status: 201, writes: true, varying: ['id', 'created_at', 'updated_at'] },
+  requests(material) {
+    let sent = material.begin;
     return () => {
       sent += 1;
-      const body = `{"full_name":"Updated ${sent}"}`;
-      return { method: 'PATCH', target: USERS + idOf(anyUser()), token, body };
+      return { ...request(sent, material), token: material.token };
     };
   },
-};
+  ...more,
+});
+
+const anyUser = ({ anyUser: next }: Material) => USERS + idOf(next());
+
+const newUser = (name: string) => (number: number) => ({
+  method: 'POST' as const,
+  target: USERS,
+  body: `{"email":"${name.toLowerCase()}-${number}@example.com","full_name":"${name} ${number}"}`,
+});
 
 const USERS_PER_BATCH = 100;
 const USERS_PER_PAGE = 100;
@@ -87,13 +91,23 @@ const DEEP_SHARE = 0.9;
 /** In the mix, one request in this many is an update. */
 const REQUESTS_PER_UPDATE = 5;
 
+const get = reads('get', 'get by id', (material) => () => anyUser(material));
+
+const update = writes(
+  'update',
+  'update',
+  (number, material) => ({
+    ...{ method: 'PATCH', target: anyUser(material) },
+    body: `{"full_name":"Updated ${number}"}`,
+  }),
+  { status: 200, varying: ['updated_at'] },
+);
+
 /** All kinds of load, in the order they are run. One with a pace stands after the one it is a part of. */
 export const workloads: readonly Workload[] = [
   {
     // The probe: neither token nor statement.
-    name: 'health',
-    title: '/health',
-    status: 200,
+    ...{ name: 'health', title: '/health', status: 200 },
     requests: () => () => ({ method: 'GET', target: '/health' }),
   },
   get,
@@ -101,58 +115,30 @@ export const workloads: readonly Workload[] = [
   { ...get, name: 'get-half', title: 'get by id at half of peak load', pace: { of: 'get', part: 0.5 } },
   {
     // The target has not seen the token for longer than any cache remembers.
-    name: 'fresh-token',
-    title: 'get by id, a fresh token every time',
-    status: 200,
-    requests({ anyUser, freshTokens, begin }) {
+    ...{ name: 'fresh-token', title: 'get by id, a fresh token every time', status: 200 },
+    requests(material) {
+      const { freshTokens, begin } = material;
       let sent = begin;
       return () => {
         const token = freshTokens[sent++ % freshTokens.length] as string;
-        return { method: 'GET', target: USERS + idOf(anyUser()), token };
+        return { method: 'GET', target: anyUser(material), token };
       };
     },
   },
-  create,
-  {
-    // Each is sent when the one before has been answered, so that no two are carried out by one statement.
-    ...create,
-    name: 'create-alone',
-    title: 'create, one at a time',
-    connections: 1,
-    requests: (material) => newUsers('Alone', material),
-  },
+  writes('create', 'create', newUser('Created')),
+  // Each is sent when the one before has been answered, so that no two are carried out by one statement.
+  writes('create-alone', 'create, one at a time', newUser('Alone'), { connections: 1 }),
   update,
-  {
-    name: 'batch',
-    title: `batch create of ${USERS_PER_BATCH}`,
-    status: 201,
-    writes: true,
-    varying: ['id', 'created_at', 'updated_at'],
-    requests({ token, begin }) {
-      let sent = begin;
-      return () => {
-        sent += 1;
-        const items = Array.from(
-          { length: USERS_PER_BATCH },
-          (_, n) => `{"email":"${sent}-${500 + n}@example.com"}`,
-        );
-        return { method: 'POST', target: `${USERS}batch`, token, body: `{"items":[${items}]}` };
-      };
-    },
-  },
-  {
-    name: 'list',
-    title: `list of ${USERS_PER_PAGE} at the start`,
-    status: 200,
-    requests:
-      ({ token }) =>
-      () => ({ method: 'GET', target: `${USERS}?limit=${USERS_PER_PAGE}`, token }),
-  },
-  {
-    // Far behind the first users, by the key that the links carry.
-    name: 'deep-list',
-    title: `list of ${USERS_PER_PAGE} by key, deep inside`,
-    status: 200,
+  writes('batch', `batch create of ${USERS_PER_BATCH}`, (number) => {
+    const items = Array.from(
+      { length: USERS_PER_BATCH },
+      (_, n) => `{"email":"${number}-${500 + n}@example.com"}`,
+    );
+    return { method: 'POST', target: `${USERS}batch`, body: `{"items":[${items}]}` };
+  }),
+  reads('list', `list of ${USERS_PER_PAGE} at the start`, () => () => `${USERS}?limit=${USERS_PER_PAGE}`),
+  // Far behind the first users, by the key that the links carry.
+  reads('deep-list', `list of ${USERS_PER_PAGE} by key, deep inside`, prepared, {
     async prepare(ask, users) {
       let page: string | undefined = `${USERS}?limit=${MAX_USERS_PER_PAGE}`;
       for (let seen = 0; page !== undefined && seen < users * DEEP_SHARE; seen += MAX_USERS_PER_PAGE) {
@@ -160,38 +146,15 @@ export const workloads: readonly Workload[] = [
       }
       return page?.replace(`limit=${MAX_USERS_PER_PAGE}`, `limit=${USERS_PER_PAGE}`);
     },
-    requests: readsOfPrepared,
-  },
+  }),
+  reads('by-email', 'lookup by email', (material) => () => byEmail(material.anyUser()), {
+    prepare: (ask) => hasOneUser(ask, byEmail(1)),
+  }),
+  reads('by-external-id', 'lookup by external id', (material) => () => byExternalId(material.anyUser()), {
+    prepare: (ask) => hasOneUser(ask, byExternalId(1)),
+  }),
   {
-    name: 'by-email',
-    title: 'lookup by email',
-    status: 200,
-    prepare: (ask) => hasOneUser(ask, `${USERS}?email=${encodeURIComponent(emailOf(1))}`),
-    requests({ anyUser, token }) {
-      return () => ({
-        method: 'GET',
-        target: `${USERS}?email=${encodeURIComponent(emailOf(anyUser()))}`,
-        token,
-      });
-    },
-  },
-  {
-    name: 'by-external-id',
-    title: 'lookup by external id',
-    status: 200,
-    prepare: (ask) => hasOneUser(ask, `${USERS}?external_id=external-1`),
-    requests({ anyUser, token }) {
-      return () => {
-        const number = 1 + (anyUser() % USERS_WITH_EXTERNAL_ID);
-        return { method: 'GET', target: `${USERS}?external_id=external-${number}`, token };
-      };
-    },
-  },
-  {
-    name: 'mix',
-    title: 'mix: 80 % get, 20 % update',
-    status: 200,
-    writes: true,
+    ...{ name: 'mix', title: 'mix: 80 % get, 20 % update', status: 200, writes: true },
     varying: ['updated_at', 'full_name'],
     requests(material) {
       const [nextGet, nextUpdate] = [get.requests(material), update.requests(material)];
@@ -202,33 +165,28 @@ export const workloads: readonly Workload[] = [
       };
     },
   },
-  {
-    // A reader of the changes that has seen them all.
-    name: 'changes',
-    title: 'changes, at the head',
-    status: 200,
+  // A reader of the changes that has seen them all.
+  reads('changes', 'changes, at the head', prepared, {
     prepare: async (ask) => nextPage(await ask(`${USERS}changes?cursor=now&limit=0`)),
-    requests: readsOfPrepared,
-  },
+  }),
 ];
 
-function newUsers(name: string, { token, begin }: Material): () => Request {
-  let sent = begin;
-  return () => {
-    sent += 1;
-    const body = `{"email":"${name.toLowerCase()}-${sent}@example.com","full_name":"${name} ${sent}"}`;
-    return { method: 'POST', target: USERS, token, body };
-  };
+function prepared({ prepared: target }: Material): () => string {
+  return () => target;
+}
+
+function byEmail(number: number): string {
+  return `${USERS}?email=${encodeURIComponent(emailOf(number))}`;
+}
+
+function byExternalId(number: number): string {
+  return `${USERS}?external_id=external-${1 + (number % USERS_WITH_EXTERNAL_ID)}`;
 }
 
 /** Whether a target has a filter: one that does not know it returns all users. */
 async function hasOneUser(ask: Ask, target: string): Promise<string | undefined> {
   const { status, body } = await ask(target);
   return status === 200 && JSON.parse(body).length === 1 ? 'has it' : undefined;
-}
-
-function readsOfPrepared({ token, prepared }: Material): () => Request {
-  return () => ({ method: 'GET', target: prepared, token });
 }
 
 /** The target of the link to the next page; undefined without one. */

@@ -70,9 +70,9 @@ export async function startCountedHost(variables: Variables, preloaded: readonly
   return {
     send,
     async ask(question: Question): Promise<Totals> {
-      const answer = once(child, 'message');
+      const response = once(child, 'message');
       child.send(question);
-      return (await answer)[0] as Totals;
+      return (await response)[0] as Totals;
     },
     async stop(): Promise<void> {
       agent.destroy();

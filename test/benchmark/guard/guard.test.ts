@@ -41,8 +41,8 @@ describe('of a service that wastes, the workload and the figure are named', () =
     expect(await grown('memory.ts')).toEqual(['health: bytesAllocated', 'get: bytesAllocated']);
   });
 
-  test('a header field, and an answer in two pieces', { timeout: TIMEOUT_MS }, async () => {
-    expect(await grown('answer.ts')).toEqual(
+  test('a header field, and a response in two pieces', { timeout: TIMEOUT_MS }, async () => {
+    expect(await grown('response.ts')).toEqual(
       expect.arrayContaining(['health: writesToClient', 'health: bytesToClient', 'get: writesToClient']),
     );
   });

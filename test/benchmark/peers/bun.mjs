@@ -22,10 +22,10 @@ Bun.serve({
   error: (error) => Response.json({}, { status: error.errno === '23505' ? 409 : 500 }),
 });
 
-function guarded(role, answer) {
+function guarded(role, respond) {
   return (request) => {
     const refusal = refusalOf(request.headers.get('authorization'), role);
-    return refusal ? json(request, {}, refusal) : answer(request);
+    return refusal ? json(request, {}, refusal) : respond(request);
   };
 }
 

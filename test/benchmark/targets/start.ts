@@ -6,7 +6,7 @@ import { freePort } from '../../../host/development/free-port.ts';
 import { residentMemory } from '../../lab/meters/memory.ts';
 import type { Program } from './target.ts';
 
-/** Seconds that a server may take to its first answer, and to its end. */
+/** Seconds that a server may take to its first response, and to its end. */
 const START_LIMIT_S = 20;
 const STOP_LIMIT_S = 10;
 

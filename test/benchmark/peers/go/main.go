@@ -27,7 +27,7 @@ func main() {
 		users:  users{pool},
 		tokens: newVerifier(os.Getenv("PUBLIC_KEY"), os.Getenv("ISSUER"), os.Getenv("AUDIENCE")),
 	}
-	log.Fatal(fasthttp.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), service.answer))
+	log.Fatal(fasthttp.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), service.respond))
 }
 
 type service struct {
@@ -35,7 +35,7 @@ type service struct {
 	tokens *verifier
 }
 
-func (s *service) answer(ctx *fasthttp.RequestCtx) {
+func (s *service) respond(ctx *fasthttp.RequestCtx) {
 	if id := ctx.Request.Header.Peek("X-Request-ID"); len(id) > 0 {
 		ctx.Response.Header.SetBytesV("X-Request-ID", id)
 	} else {
@@ -73,7 +73,7 @@ func (s *service) answer(ctx *fasthttp.RequestCtx) {
 		refuse(ctx, 422)
 	case isRead:
 		user, err := s.users.get(ctx, rest)
-		answerOne(ctx, user, err, 200)
+		respondWithOne(ctx, user, err, 200)
 	case ctx.IsPatch():
 		s.update(ctx, rest)
 	default:
@@ -84,7 +84,7 @@ func (s *service) answer(ctx *fasthttp.RequestCtx) {
 func (s *service) create(ctx *fasthttp.RequestCtx) {
 	if input, ok := newUser(ctx.PostBody()); ok {
 		user, err := s.users.create(ctx, input)
-		answerOne(ctx, user, err, 201)
+		respondWithOne(ctx, user, err, 201)
 	} else {
 		refuse(ctx, 422)
 	}
@@ -93,7 +93,7 @@ func (s *service) create(ctx *fasthttp.RequestCtx) {
 func (s *service) createAll(ctx *fasthttp.RequestCtx) {
 	if input, ok := newUsers(ctx.PostBody()); ok {
 		found, err := s.users.createAll(ctx, input)
-		answerAll(ctx, found, err, 201)
+		respondWithAll(ctx, found, err, 201)
 	} else {
 		refuse(ctx, 422)
 	}
@@ -102,7 +102,7 @@ func (s *service) createAll(ctx *fasthttp.RequestCtx) {
 func (s *service) update(ctx *fasthttp.RequestCtx, id string) {
 	if changes, ok := changesOf(ctx.PostBody()); ok {
 		user, err := s.users.update(ctx, id, changes)
-		answerOne(ctx, user, err, 200)
+		respondWithOne(ctx, user, err, 200)
 	} else {
 		refuse(ctx, 422)
 	}
@@ -118,5 +118,5 @@ func (s *service) list(ctx *fasthttp.RequestCtx) {
 	if err == nil && page.email == "" && len(found) == page.limit {
 		ctx.Response.Header.Set("Link", nextLink(page, found[len(found)-1]))
 	}
-	answerAll(ctx, found, err, 200)
+	respondWithAll(ctx, found, err, 200)
 }

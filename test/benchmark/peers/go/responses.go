@@ -13,7 +13,7 @@ import (
 
 const milliseconds = "2006-01-02T15:04:05.000Z"
 
-func answerOne(ctx *fasthttp.RequestCtx, found *user, err error, status int) {
+func respondWithOne(ctx *fasthttp.RequestCtx, found *user, err error, status int) {
 	switch {
 	case err != nil:
 		refuse(ctx, statusOf(err))
@@ -24,7 +24,7 @@ func answerOne(ctx *fasthttp.RequestCtx, found *user, err error, status int) {
 	}
 }
 
-func answerAll(ctx *fasthttp.RequestCtx, found []user, err error, status int) {
+func respondWithAll(ctx *fasthttp.RequestCtx, found []user, err error, status int) {
 	if err != nil {
 		refuse(ctx, statusOf(err))
 		return
