@@ -3,7 +3,7 @@ import type { Reading } from './recorder.ts';
 import { findingsIn } from './verdict.ts';
 
 const REST: Reading = {
-  ...{ hours: 0, memory: 120, kept: 10, compiled: 9, live: 40 },
+  ...{ hours: 0, memory: 120, withGarbage: 130, kept: 10, compiled: 9, live: 40 },
   ...{ descriptors: 25, threads: 11, timers: 12, sockets: 4, sessions: 2 },
 };
 
@@ -16,8 +16,7 @@ function failures(under: Changes, atRest: Partial<Reading> = {}, readings = 120)
     ...under(n / 120),
   }));
   const findings = findingsIn({
-    samples: hour.map((reading) => ({ ...reading, memory: reading.memory + reading.kept })),
-    readings: hour,
+    readings: hour.map((reading) => ({ ...reading, withGarbage: reading.memory + reading.kept })),
     before: REST,
     after: { ...REST, hours: 1, ...atRest },
     ...{ judgedFrom: 0.25, pool: 11, faults: 120 },

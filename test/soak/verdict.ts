@@ -1,6 +1,6 @@
 import { medianOf } from '../lab/meters/percentile.ts';
 import { leastSquares, slopeOfMedians } from '../lab/meters/slope.ts';
-import type { Reading, Sample } from './recorder.ts';
+import type { Reading } from './recorder.ts';
 
 /** Megabytes an hour. */
 const MAX_SLOPE_MB_PER_H = 2;
@@ -24,7 +24,6 @@ export const HELD_AT_REST = ['descriptors', 'threads', 'timers', 'sockets', 'ses
 export type Finding = { readonly sentence: string; readonly seen: string; readonly holds: boolean };
 
 type Record = {
-  readonly samples: readonly Sample[];
   readonly readings: readonly Reading[];
   /** At rest, before the load began and after it had ended. */
   readonly before: Reading;
@@ -38,7 +37,6 @@ type Record = {
 
 /** Holds what a service held against what it may. */
 export function findingsIn({
-  samples,
   readings,
   before,
   after,
@@ -47,7 +45,6 @@ export function findingsIn({
   faults,
 }: Record): readonly Finding[] {
   const judged = readings.filter(({ hours }) => hours >= judgedFrom);
-  const plain = samples.filter(({ hours }) => hours >= judgedFrom);
 
   function slope(sentence: string, name: 'memory' | 'live'): Finding {
     const points = judged.map((reading) => [reading.hours, reading[name]] as const);
@@ -71,7 +68,7 @@ export function findingsIn({
   }
 
   function memoryWithGarbage(): Finding {
-    const memory = plain.map((sample) => sample.memory);
+    const memory = judged.map(({ withGarbage }) => withGarbage);
     const [first, last] = endsOf(memory);
     const [keptFirst, keptLast] = endsOf(judged.map(({ kept }) => kept));
     const rounded = [first, last, Math.max(...memory), keptFirst, keptLast].map((value) => value.toFixed(0));

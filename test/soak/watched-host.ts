@@ -13,13 +13,15 @@ const BYTES_PER_MB = 1024 * 1024;
 const KOFFI = 'koffi@3.3.4';
 
 /** What the process holds while it goes on, as the system reports it; memory in megabytes. */
-export type Held = { readonly memory: number; readonly descriptors: number; readonly threads: number };
+type Held = { readonly memory: number; readonly descriptors: number; readonly threads: number };
 
 /**
  * What it holds when its garbage has been collected: objects on the heap, by what they are; memory without compiled code and
  * what the C library keeps.
  */
 export type Settled = Held & {
+  /** Resident before the collection; in megabytes. */
+  readonly withGarbage: number;
   /** On the heap of V8 and beside it, without compiled code; in megabytes. */
   readonly live: number;
   /** Resident of what V8 has compiled: machine code, bytecode, and what describes either; in megabytes. */
@@ -66,10 +68,10 @@ export function watch({ processId, signal }: Pick<ServiceUnderFault, 'processId'
   }
 
   return {
-    held,
     /** Has the garbage collected first, which frees nothing that is still reachable: a leak stays. */
     async settled(): Promise<Settled> {
       readings += 1;
+      const withGarbage = held().memory;
       signal('SIGUSR2');
       const isWritten = () => {
         const read = existsSync(file) && JSON.parse(readFileSync(file, 'utf8'));
@@ -83,6 +85,7 @@ export function watch({ processId, signal }: Pick<ServiceUnderFault, 'processId'
       return {
         ...others,
         memory: memory - kept - compiled,
+        withGarbage,
         kept,
         compiled,
         live: (heapUsed + external - compiledUsed) / BYTES_PER_MB,

@@ -51,7 +51,7 @@ export const experiment = defineExperiment({
     const faults = passingFaults.filter(({ name }) => options.fault?.includes(name) ?? true);
     const { service, surroundings, watched, flags, keepTidy } = await surround(stage);
     printJson({ seed, minutes, every, faults: faults.length, flags });
-    const recorder = startRecorder(service, watched, keepTidy);
+    const recorder = startRecorder(service, watched);
     const once = startMixedLoad(service, stage.random.branch(), { isResting: false });
     await sleep(FIRST_USE_S * 1000);
     await once.stop();
@@ -69,26 +69,24 @@ export const experiment = defineExperiment({
       broughtAbout += 1;
       const report = await bringAbout(deal(), surroundings, recorder.hours());
       await sleep(Math.max(0, (next - recorder.hours()) * 3_600_000 - READ_AHEAD_S * 1000));
+      keepTidy();
       const reading = await recorder.read().catch((error) => printJson({ reading: String(error) }));
       await sleep(Math.max(0, (next - recorder.hours()) * 3_600_000));
       printJson({ ...report(), ...(reading && held(reading)) });
     }
 
     const [, ...readings] = recorder.readings;
-    const samples = [...recorder.samples];
     const { faults: faultsOfReader, read } = await load.stop();
     stage.faults.push(...faultsOfReader);
     const [row] = await stage.postgres.query('SELECT count(*)::int FROM user_changes');
     stage.claim('the reader has read every change once', read === row?.count, { read, ...row });
     const after = await untilAtRest(recorder.read, before);
-    recorder.stop();
     await service.checkBooks();
     const { lost } = stage.figures;
     await stage.judge();
 
     const findings: Finding[] = [
       ...findingsIn({
-        samples,
         readings,
         before,
         after,
