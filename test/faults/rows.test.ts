@@ -7,7 +7,6 @@ const TRIALS = {
   model: 1500,
   'model-under-faults': 2,
   'killed-before-answer': 2,
-  'outcome-unknown': 5,
   'change-feed': 4000,
 };
 

@@ -44,7 +44,7 @@ test('a batch is compared with single creates, and has a memory limit of its own
   ]);
 });
 
-// The values are those of the table in the page of goals: whoever weakens one changes it here, too.
+// A weaker limit must be changed here, too.
 test('the limits are those of the goals', () => {
   const limits = benchGoals({ starts: [], runs: [], leftOut: [] }).map(({ title, atMost }) => [
     title,

@@ -88,7 +88,7 @@ export async function startStage({ users, needsFreshTokens, sharedBuffers, progr
     variablesOf,
     postgresProcess: postgres.processId,
     postgresVersion: String(version?.server_version),
-    /** Creates a database for one target, with the same users as every other, or with so many. */
+    /** Creates a database for one target, with the same users as every other, or with this number of users. */
     async createDatabase(name: string, number = users): Promise<void> {
       await createFrom(number === users ? FILLED : EMPTY, name);
       if (number !== users) await fill((statement) => query(name, statement), number, progress);

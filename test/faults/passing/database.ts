@@ -3,7 +3,7 @@ import { holdUsers } from '../../stage/locks.ts';
 import { databaseInterruptions, type Interruption, networkInterruptions } from '../interruptions.ts';
 import type { PassingFaults } from './passing-fault.ts';
 
-/** An interruption that ends after so many milliseconds at most. */
+/** Interruptions that end after `longestMs` at most. */
 const passing = (faults: Readonly<Record<string, Interruption>>, longestMs: number): PassingFaults =>
   Object.fromEntries(
     Object.entries(faults).map(([name, begin]) => [

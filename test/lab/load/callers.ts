@@ -152,7 +152,7 @@ export async function settle(options: CallerOptions & { readonly ledger: Ledger 
   return unknown.length;
 }
 
-/** Does a piece of work so many times, by so many workers at once. Each piece has its number. */
+/** Does a piece of work `times` times, by `workers` workers at once. Each piece has its number. */
 export async function sideBySide(
   workers: number,
   times: number,

@@ -167,7 +167,7 @@ async function makeLoad({ requests, warmUp = 0, seconds, watched, ...load }: Job
   };
 }
 
-/** Eight readers of a list of one user, for so many seconds, in this process. */
+/** Eight callers read a list of one user for `seconds`, in this process. */
 export async function readSteadily(
   { url, token }: { readonly url: string; readonly token: () => Promise<string> },
   { seconds, restMs }: { readonly seconds: number; readonly restMs?: number },
