@@ -4,6 +4,7 @@ import { cursorExpired } from '../../lib/changes/refusals.ts';
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeChanges } from '../../lib/service.ts';
+import { USERS_PATH } from '../../lib/users/user.ts';
 
 /** Reads the changes of all users in their order, and waits for them. */
 export const listChanges = endpoint(
@@ -13,7 +14,7 @@ export const listChanges = endpoint(
     kind: 'operation',
     needs: 'changes',
     method: 'GET',
-    path: '/api/v1/users/changes',
+    path: `${USERS_PATH}/changes`,
     waits: true,
     role: 'users.read',
     firstStatement: 'single',

@@ -8,6 +8,7 @@ import { UserBatch } from '../../lib/users/batch/user-batch.ts';
 import { authorOf } from '../../lib/users/change-recording.ts';
 import { isUser } from '../../lib/users/keyed-creates.ts';
 import { itemRepeated, itemsTaken } from '../../lib/users/refusals.ts';
+import { USERS_PATH } from '../../lib/users/user.ts';
 import { logCreated } from '../../lib/users/users.ts';
 
 /** Stores up to 100 users by one statement. */
@@ -18,7 +19,7 @@ export const createUsers = endpoint(
     kind: 'operation',
     needs: 'users',
     method: 'POST',
-    path: '/api/v1/users/batch',
+    path: `${USERS_PATH}/batch`,
     role: 'users.write',
     firstStatement: 'single',
     headers: IdempotencyHeaders,

@@ -5,7 +5,7 @@ import { lambda } from '../../lib/lambda.ts';
 import { composeUsers } from '../../lib/service.ts';
 import { authorOf } from '../../lib/users/change-recording.ts';
 import { emailTaken, valuesTaken } from '../../lib/users/refusals.ts';
-import { UserCreate } from '../../lib/users/user.ts';
+import { USERS_PATH, UserCreate } from '../../lib/users/user.ts';
 import { createdUserReply } from '../../lib/users/user-reply.ts';
 import { logCreated } from '../../lib/users/users.ts';
 
@@ -17,7 +17,7 @@ export const createUser = endpoint(
     kind: 'operation',
     needs: 'users',
     method: 'POST',
-    path: '/api/v1/users/',
+    path: `${USERS_PATH}/`,
     role: 'users.write',
     // With a key a create may wait for another request.
     firstStatement: ({ headers }) => (headers['idempotency-key'] === undefined ? 'batched-write' : 'single'),

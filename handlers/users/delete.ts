@@ -4,7 +4,7 @@ import { lambda } from '../../lib/lambda.ts';
 import { composeUsers } from '../../lib/service.ts';
 import { authorOf } from '../../lib/users/change-recording.ts';
 import { noSuchUser } from '../../lib/users/refusals.ts';
-import { SIBLINGS_OF_USER, UserPath } from '../../lib/users/user.ts';
+import { SIBLINGS_OF_USER, USERS_PATH, UserPath } from '../../lib/users/user.ts';
 import { deletedUserReply } from '../../lib/users/user-reply.ts';
 
 /** Deletes a user for ever. */
@@ -15,7 +15,7 @@ export const deleteUser = endpoint(
     kind: 'operation',
     needs: 'users',
     method: 'DELETE',
-    path: '/api/v1/users/{user_id}',
+    path: `${USERS_PATH}/{user_id}`,
     siblings: SIBLINGS_OF_USER,
     role: 'users.delete',
     firstStatement: 'batched-write',

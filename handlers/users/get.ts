@@ -3,7 +3,7 @@ import { preconditionFailed } from '../../lib/http/preconditions.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeUsers } from '../../lib/service.ts';
 import { noSuchUser } from '../../lib/users/refusals.ts';
-import { SIBLINGS_OF_USER, UserPath } from '../../lib/users/user.ts';
+import { SIBLINGS_OF_USER, USERS_PATH, UserPath } from '../../lib/users/user.ts';
 import { userReply } from '../../lib/users/user-reply.ts';
 
 /** Reads one user. */
@@ -14,7 +14,7 @@ export const getUser = endpoint(
     kind: 'operation',
     needs: 'users',
     method: 'GET',
-    path: '/api/v1/users/{user_id}',
+    path: `${USERS_PATH}/{user_id}`,
     siblings: SIBLINGS_OF_USER,
     role: 'users.read',
     firstStatement: 'batched-read',

@@ -2,6 +2,7 @@ import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeUsers } from '../../lib/service.ts';
 import { UserListQuery } from '../../lib/users/list-query.ts';
+import { USERS_PATH } from '../../lib/users/user.ts';
 import { isLookup } from '../../lib/users/user-list.ts';
 import { userListReply } from '../../lib/users/user-reply.ts';
 
@@ -13,7 +14,7 @@ export const listUsers = endpoint(
     kind: 'operation',
     needs: 'users',
     method: 'GET',
-    path: '/api/v1/users/',
+    path: `${USERS_PATH}/`,
     role: 'users.read',
     firstStatement: ({ rawQueryString }) => (isLookup(rawQueryString) ? 'batched-read' : 'list'),
     query: UserListQuery,

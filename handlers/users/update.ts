@@ -4,7 +4,7 @@ import { lambda } from '../../lib/lambda.ts';
 import { composeUsers } from '../../lib/service.ts';
 import { authorOf } from '../../lib/users/change-recording.ts';
 import { emailTaken, noSuchUser, valuesTaken } from '../../lib/users/refusals.ts';
-import { SIBLINGS_OF_USER, UserPath, UserUpdate } from '../../lib/users/user.ts';
+import { SIBLINGS_OF_USER, USERS_PATH, UserPath, UserUpdate } from '../../lib/users/user.ts';
 import { userReply } from '../../lib/users/user-reply.ts';
 
 /** Updates the given fields of a user, and no others. */
@@ -15,7 +15,7 @@ export const updateUser = endpoint(
     kind: 'operation',
     needs: 'users',
     method: 'PATCH',
-    path: '/api/v1/users/{user_id}',
+    path: `${USERS_PATH}/{user_id}`,
     siblings: SIBLINGS_OF_USER,
     role: 'users.write',
     firstStatement: 'batched-write',

@@ -4,7 +4,7 @@ import { cursorExpired, noSuchUserOrChange } from '../../lib/changes/refusals.ts
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeChanges } from '../../lib/service.ts';
-import { UserPath } from '../../lib/users/user.ts';
+import { USERS_PATH, UserPath } from '../../lib/users/user.ts';
 
 /** Reads the changes of one user, also after its deletion. */
 export const listUserChanges = endpoint(
@@ -14,7 +14,7 @@ export const listUserChanges = endpoint(
     kind: 'operation',
     needs: 'changes',
     method: 'GET',
-    path: '/api/v1/users/{user_id}/changes',
+    path: `${USERS_PATH}/{user_id}/changes`,
     role: 'users.read',
     firstStatement: 'single',
     params: UserPath,

@@ -1,5 +1,6 @@
 import { styleText } from 'node:util';
 import type { Settings } from '../../lib/settings/settings.ts';
+import { USERS_PATH } from '../../lib/users/user.ts';
 import type { Host } from '../host.ts';
 import type { Postgres } from './postgres.ts';
 import type { TokenIssuer } from './token-issuer.ts';
@@ -34,7 +35,7 @@ export function banner({ settings, service: { url, port }, database, issuer, tok
       'In a second terminal (sh, bash, zsh): get a token; create, read, list, change and delete a user',
     ),
     '',
-    ...commands(`${url}/api/v1/users/`, issuer?.tokenEndpoint, token),
+    ...commands(`${url}${USERS_PATH}/`, issuer?.tokenEndpoint, token),
     '',
     headline('Ctrl-C stops everything; the data stays in .data/ for the next start.'),
     '',

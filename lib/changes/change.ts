@@ -1,9 +1,10 @@
 import { sql } from 'kysely';
 import * as z from 'zod';
-import { cacheControl, JSON_TYPE, NEXT_LINK, type Reply } from '../http/reply.ts';
+import { cacheControl, JSON_TYPE, linkToNext, type Reply } from '../http/reply.ts';
 import { isoTime } from '../json/iso-time.ts';
 import { MAX_HEAD_LENGTH, NO_NUL_PATTERN, REQUEST_ID_FORM, Timestamp, Uuid } from '../text.ts';
 import { updatedFields } from '../users/fields.ts';
+import { USERS_PATH } from '../users/user.ts';
 
 /** A change as PostgreSQL returns it: numbers of type bigint arrive as texts. */
 export type ChangeRow = {
@@ -55,7 +56,7 @@ const Change = z
         description: 'Its position in the feed, and eight hexadecimal digits that identify the change.',
         example: '4711-9f86d081',
       }),
-    source: z.literal('/api/v1/users'),
+    source: z.literal(USERS_PATH),
     type: z.enum(TYPES).meta({ example: 'user.updated' }),
     subject: Uuid.meta({
       description: "The user's id.",
@@ -100,12 +101,10 @@ export const changesReply: Reply<ChangesPage> = {
   write: ({ changes }) => `[${changes.map(changeJson).join()}]`,
   headers: {
     ...cacheControl('private, no-cache'),
-    Link: {
-      description: 'Link to the next page (RFC 8288). Always present, because changes go on.',
-      values: NEXT_LINK,
-      example: '</api/v1/users/changes?cursor=OWY4NmQwODEuLjQ3MTEu&limit=100>; rel="next"',
-      of: ({ next }, basePath) => `<${basePath}${next}>; rel="next"`,
-    },
+    Link: linkToNext(
+      'Always present, because changes go on.',
+      `${USERS_PATH}/changes?cursor=OWY4NmQwODEuLjQ3MTEu&limit=100`,
+    ),
   },
 };
 
@@ -115,7 +114,7 @@ export const changesReply: Reply<ChangesPage> = {
  */
 function changeJson(row: ChangeRow): string {
   const { user_id, version, changed, actor, request_id, time } = row;
-  return `{"specversion":"1.0","id":"${idOf(row)}","source":"/api/v1/users","type":"${TYPES[row.type - 1]}","subject":"${user_id}","time":"${isoTime(Number(time))}","datacontenttype":"application/json","data":{"version":${version},"changed":${formatNames(changed)},"actor":${JSON.stringify(actor)},"request_id":${JSON.stringify(request_id)}}}`;
+  return `{"specversion":"1.0","id":"${idOf(row)}","source":"${USERS_PATH}","type":"${TYPES[row.type - 1]}","subject":"${user_id}","time":"${isoTime(Number(time))}","datacontenttype":"application/json","data":{"version":${version},"changed":${formatNames(changed)},"actor":${JSON.stringify(actor)},"request_id":${JSON.stringify(request_id)}}}`;
 }
 
 /** The JSON of the names of changed fields, by the number in `changed`. */

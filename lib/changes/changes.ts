@@ -2,6 +2,7 @@ import type { WaitUncounted } from '../http/gateway.ts';
 import { isReadOnly, type PreparedStatement, repeatUntilDone, type Statements } from '../postgres/index.ts';
 import { Semaphore } from '../semaphore.ts';
 import { queryWith } from '../text.ts';
+import { USERS_PATH } from '../users/user.ts';
 import type { ChangesPage } from './change.ts';
 import { changeCursor, type Place } from './change-cursor.ts';
 import type { ChangesQuery, UserChangesQuery } from './changes-query.ts';
@@ -55,7 +56,7 @@ export class Changes {
       exclude_actor,
       wait: wait || undefined,
     };
-    return { changes, next: `/api/v1/users/changes?${queryWith(next)}` };
+    return { changes, next: `${USERS_PATH}/changes?${queryWith(next)}` };
   }
 
   /**
@@ -66,7 +67,7 @@ export class Changes {
   async ofUser(userId: string, { cursor, limit }: UserChangesQuery): Promise<ChangesPage> {
     const { changes, end } = await this.#read(cursor, { limit, userId });
     const next = { cursor: changeCursor({ ...end, userId }), limit };
-    return { changes, next: `/api/v1/users/${userId}/changes?${queryWith(next)}` };
+    return { changes, next: `${USERS_PATH}/${userId}/changes?${queryWith(next)}` };
   }
 
   async #readOrWait(query: ChangesQuery, waitUncounted: WaitUncounted): Promise<Page> {

@@ -81,12 +81,15 @@ export function unauthorized(reason: string): Problem {
   return new Problem('unauthorized_error', { reason, headers: { 'WWW-Authenticate': 'Bearer' } });
 }
 
-/** The refusal of a request that may succeed in a second (RFC 9110 section 10.2.3). */
+/** The headers of every refusal of a request that may succeed in a second (RFC 9110 section 10.2.3). */
+export const RETRY_SOON = { 'Retry-After': '1' } as const;
+
+/** The refusal of a request that may succeed in a second. */
 export function unavailable(reason: string, cause?: unknown): Problem {
   return new Problem('service_unavailable_error', {
     reason,
     detail: 'The service is temporarily unavailable. Try again later.',
-    headers: { 'Retry-After': '1' },
+    headers: RETRY_SOON,
     cause,
   });
 }

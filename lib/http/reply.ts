@@ -34,10 +34,19 @@ type ReplyHeader<Value> = {
 };
 
 /**
- * All values of a `Link` to the next page. A parameter is at most as long as the head of the request, and each of its
- * characters may be escaped by three.
+ * `Link` to the next page (RFC 8288): the value's `next`, which is a path with its query. A parameter is at most as long as
+ * the head of the request, and each of its characters may be escaped by three.
  */
-export const NEXT_LINK = { pattern: '^</[^<>]+>; rel=\\x22next\\x22$', maxLength: 4 * MAX_HEAD_LENGTH };
+export function linkToNext(description: string, example: string) {
+  const linked = (target: string) => `<${target}>; rel="next"`;
+  return {
+    description: `Link to the next page (RFC 8288). ${description}`,
+    values: { pattern: '^</[^<>]+>; rel=\\x22next\\x22$', maxLength: 4 * MAX_HEAD_LENGTH },
+    example: linked(example),
+    of: ({ next }: { readonly next: string | undefined }, basePath: string) =>
+      next === undefined ? undefined : linked(`${basePath}${next}`),
+  };
+}
 
 /** The media type of every JSON body except problems. */
 export const JSON_TYPE = 'application/json; charset=utf-8';

@@ -1,10 +1,10 @@
-import { Problem } from '../http/problem.ts';
+import { Problem, RETRY_SOON } from '../http/problem.ts';
 
 /** Another request with the key is still in progress. */
 export function keyInUse(cause?: unknown): Problem {
   return new Problem('idempotency_key_in_use_error', {
     detail: 'Another request with this Idempotency-Key is still in progress. Try again later.',
-    headers: { 'Retry-After': '1' },
+    headers: RETRY_SOON,
     cause,
   });
 }

@@ -6,7 +6,7 @@ import { type UniqueName, uniqueNames } from './fields.ts';
 import { cursorAfter, type Position, parseCursor } from './list-cursor.ts';
 import { pageColumns, positionOf, usersJson } from './list-json.ts';
 import { MAX_SKIP, timestampRange, type UserListQuery } from './list-query.ts';
-import type { User } from './user.ts';
+import { USERS_PATH, type User } from './user.ts';
 import { type UserPage, userJson } from './user-reply.ts';
 import { userColumns } from './user-statements.ts';
 
@@ -62,7 +62,7 @@ export class UserList {
     const found = await this.#prepare(query, values).run(values);
     if (found.length <= query.limit) return { json: usersJson(found), next: undefined };
     const rows = found.slice(0, query.limit);
-    return { json: usersJson(rows), next: nextQuery(query, positionOf(rows.at(-1) as ListRow)) };
+    return { json: usersJson(rows), next: nextPath(query, positionOf(rows.at(-1) as ListRow)) };
   }
 
   /** The statement for the order, the filter `is_active`, and the names of the present values. */
@@ -158,9 +158,9 @@ function timestamp(milliseconds: number | undefined): RawBuilder<unknown> {
 }
 
 /** The next link has `skip` if the request has a `skip` above 0 and the sum is allowed. Otherwise it has a cursor. */
-function nextQuery(query: UserListQuery, last: Position): string {
+function nextPath(query: UserListQuery, last: Position): string {
   const { skip, limit, cursor: _, ...selection } = query;
   const place =
     skip > 0 && skip + limit <= MAX_SKIP ? { skip: skip + limit } : { cursor: cursorAfter(last, selection) };
-  return queryWith({ ...selection, limit, ...place });
+  return `${USERS_PATH}/?${queryWith({ ...selection, limit, ...place })}`;
 }

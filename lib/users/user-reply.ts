@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { cacheControl, JSON_TYPE, NEXT_LINK, type Reply } from '../http/reply.ts';
+import { cacheControl, JSON_TYPE, linkToNext, type Reply } from '../http/reply.ts';
 import { isoTime } from '../json/iso-time.ts';
 import { MAX_HEAD_LENGTH, UUID_PATTERN } from '../text.ts';
 import { fields, isOmittedIfNull } from './fields.ts';
 import type { Outcome } from './keyed-creates.ts';
-import { MAX_PAGE_SIZE, type User, UserRead } from './user.ts';
+import { MAX_PAGE_SIZE, USERS_PATH, type User, UserRead } from './user.ts';
 
 /** The fields in JSON: the text before a value, and the text for null. */
 export const members = fields.map((field, index) => {
@@ -68,16 +68,16 @@ export const createdUserReply: Reply<Outcome<User>> = {
     Location: {
       description: 'The path of the new user.',
       values: {
-        pattern: `^(?:/[A-Za-z0-9._~/-]*)?/api/v1/users/${UUID_PATTERN}$`,
+        pattern: `^(?:/[A-Za-z0-9._~/-]*)?${USERS_PATH}/${UUID_PATTERN}$`,
         maxLength: MAX_HEAD_LENGTH,
       },
-      example: '/api/v1/users/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70',
-      of: ({ created }, basePath) => `${basePath}/api/v1/users/${created.id}`,
+      example: `${USERS_PATH}/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70`,
+      of: ({ created }, basePath) => `${basePath}${USERS_PATH}/${created.id}`,
     },
   },
 };
 
-/** A page of the list in JSON, and the query of the next one; undefined at the end. */
+/** A page of the list in JSON, and the path of the next one with its query; undefined at the end. */
 export type UserPage = { readonly json: string | Buffer; readonly next: string | undefined };
 
 /** A page of users: a plain list, and the link to the next page if there is one. */
@@ -88,12 +88,8 @@ export const userListReply: Reply<UserPage> = {
   headers: {
     ...personal,
     Link: {
+      ...linkToNext('Absent on the last page.', `${USERS_PATH}/?sort=created_at&limit=100&skip=100`),
       isOptional: true,
-      description: 'Link to the next page (RFC 8288). Absent on the last page.',
-      values: NEXT_LINK,
-      example: '</api/v1/users/?sort=created_at&limit=100&skip=100>; rel="next"',
-      of: ({ next }, basePath) =>
-        next === undefined ? undefined : `<${basePath}/api/v1/users/?${next}>; rel="next"`,
     },
   },
 };

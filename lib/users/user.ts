@@ -13,6 +13,9 @@ import {
   updatedFields,
 } from './fields.ts';
 
+/** The path of all users. Every other path of the API begins with it. */
+export const USERS_PATH = '/api/v1/users';
+
 /** Maximum number of users in a page of the list. */
 export const MAX_PAGE_SIZE = 1000;
 

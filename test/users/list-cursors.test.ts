@@ -117,7 +117,7 @@ describe('Link leads to the next page', () => {
     const user = { ...nullFields, ...(all[0] as UserBody), ...times, version: '1' };
     const list = new UserList(statementsRunBy(async () => rowsOf([user, user]) as never));
     const nextAfter = async (skip: string) =>
-      new URLSearchParams((await list.read(UserListQuery.parse({ skip, limit: '1' }))).next);
+      new URLSearchParams((await list.read(UserListQuery.parse({ skip, limit: '1' }))).next?.split('?')[1]);
 
     expect((await nextAfter('2147483646')).get('skip')).toBe('2147483647');
     expect([...(await nextAfter('2147483647')).keys()]).toEqual(['sort', 'limit', 'cursor']);

@@ -6,7 +6,7 @@ import { createdAndGone } from '../../idempotency/refusals.ts';
 import { uniqueNames } from '../fields.ts';
 import { type CreatedItem, isUser, type Outcome } from '../keyed-creates.ts';
 import { itemFault, itemsTaken } from '../refusals.ts';
-import { type User, UserRead } from '../user.ts';
+import { USERS_PATH, type User, UserRead } from '../user.ts';
 import { personal, replayed, userJson } from '../user-reply.ts';
 import { type BatchItem, MAX_BATCH_SIZE, type UserBatch } from './user-batch.ts';
 
@@ -23,7 +23,7 @@ const ItemResult = z
       status: z.union([z.literal(409), z.literal(410), z.literal(422)]),
       problem: z.object({}).meta({
         override: { $ref: '#/components/schemas/Problem' },
-        example: problemDocument(itemsTaken([{ index: 1, name: 'email' }]), '/api/v1/users/batch'),
+        example: problemDocument(itemsTaken([{ index: 1, name: 'email' }]), `${USERS_PATH}/batch`),
       }),
     }),
   ])
