@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { cacheControl, JSON_TYPE, linkToNext, type Reply } from '../http/reply.ts';
 import { isoTime } from '../json/iso-time.ts';
 import { MAX_HEAD_LENGTH, NO_NUL_PATTERN, REQUEST_ID_FORM, Timestamp, Uuid } from '../text.ts';
+import { CHANGE_TYPES } from '../users/change-recording.ts';
 import { updatedFields } from '../users/fields.ts';
 import { USERS_PATH } from '../users/user.ts';
 
@@ -41,8 +42,7 @@ export const MAX_PAGE_SIZE = 1000;
 /** As many as the bits of `changed` in PostgreSQL. */
 const MAX_FIELDS = 15;
 
-/** The types of events, in the order of the numbers of `CHANGE_TYPES`, which begin with 1. */
-const TYPES = ['user.created', 'user.updated', 'user.deleted'] as const;
+const EVENT_TYPES = CHANGE_TYPES.map((type) => `user.${type}` as const);
 
 /** A change of a user in responses: a CloudEvent 1.0 in JSON format. */
 const Change = z
@@ -57,7 +57,7 @@ const Change = z
         example: '4711-9f86d081',
       }),
     source: z.literal(USERS_PATH),
-    type: z.enum(TYPES).meta({ example: 'user.updated' }),
+    type: z.enum(EVENT_TYPES).meta({ example: 'user.updated' }),
     subject: Uuid.meta({
       description: "The user's id.",
       example: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70',
@@ -114,7 +114,7 @@ export const changesReply: Reply<ChangesPage> = {
  */
 function changeJson(row: ChangeRow): string {
   const { user_id, version, changed, actor, request_id, time } = row;
-  return `{"specversion":"1.0","id":"${idOf(row)}","source":"${USERS_PATH}","type":"${TYPES[row.type - 1]}","subject":"${user_id}","time":"${isoTime(Number(time))}","datacontenttype":"application/json","data":{"version":${version},"changed":${formatNames(changed)},"actor":${JSON.stringify(actor)},"request_id":${JSON.stringify(request_id)}}}`;
+  return `{"specversion":"1.0","id":"${idOf(row)}","source":"${USERS_PATH}","type":"${EVENT_TYPES[row.type - 1]}","subject":"${user_id}","time":"${isoTime(Number(time))}","datacontenttype":"application/json","data":{"version":${version},"changed":${formatNames(changed)},"actor":${JSON.stringify(actor)},"request_id":${JSON.stringify(request_id)}}}`;
 }
 
 /** The JSON of the names of changed fields, by the number in `changed`. */

@@ -5,6 +5,9 @@ const BARE = /^[\x21\x23-\x2b\x2d-\x7e][\x21-\x2b\x2d-\x7e]{0,254}$/;
 /** A structured-field string without parameters (RFC 9651 section 3.3.3), of visible ASCII. */
 const QUOTED = /^\x22((?:[\x21\x23-\x5b\x5d-\x7e]|\\[\x22\\]){1,255})\x22$/;
 
+/** How long a key is kept after the success. A replay does not prolong this time. */
+export const KEY_LIFETIME_HOURS = 24;
+
 const FORM = 'must be 1 to 255 visible ASCII characters, in double quotes if they contain a comma';
 
 /**
@@ -27,7 +30,7 @@ const IdempotencyKey = z
     },
     description:
       'A key that the caller chooses: 1 to 255 visible ASCII characters, which may be in double quotes. If the same request ' +
-      'is sent again with its key within 24 hours, the service responds again and does not carry it out again.',
+      `is sent again with its key within ${KEY_LIFETIME_HOURS} hours, the service responds again and does not carry it out again.`,
   });
 
 function parseKey(field: string): string | undefined {

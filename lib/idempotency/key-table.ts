@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { isInSchema } from '../postgres/index.ts';
 import type { Fingerprint } from './fingerprint.ts';
+import { KEY_LIFETIME_HOURS } from './idempotency-key.ts';
 
 /**
  * The common table expression `claimed`: one row if this statement gets the key, and none if the key is known. It waits
@@ -13,15 +14,17 @@ export function claimed({ key, request }: Fingerprint, ids: RawBuilder<unknown>)
     select ${key}::bytea, ${request}::bytea, (${ids}), clock.now from clock where ${isInSchema}
     on conflict (key) do update
       set request = excluded.request, user_ids = excluded.user_ids, created_at = excluded.created_at
-      where excluded.created_at - held.created_at >= interval '24 hours'
+      where excluded.created_at - held.created_at >= ${lifetime}
     returning held.key
   )`;
 }
 
-/** Keys are kept for 24 hours after the success. A replay does not prolong this time. */
-export const keptSince = sql`now() - interval '24 hours'`;
+const lifetime = sql.raw(`interval '${KEY_LIFETIME_HOURS} hours'`);
 
-/** Deletes at most `limit` keys that are older than 24 hours, and returns a row for each. */
+/** The time since which keys are kept. */
+export const keptSince = sql`now() - ${lifetime}`;
+
+/** Deletes at most `limit` older keys, and returns a row for each. */
 export function deleteExpiredKeys(limit: number): RawBuilder<unknown> {
   return sql`
     with expired as materialized (

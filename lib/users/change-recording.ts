@@ -14,7 +14,8 @@ export function authorOf({ subject }: ServicePrincipal): Author {
   return { actor: subject, request_id: currentRequest()?.requestId ?? '' };
 }
 
-const CHANGE_TYPES = { created: 1, updated: 2, deleted: 3 } as const;
+/** The types of changes. A stored change has the place of its type, counted from 1: it never shifts. */
+export const CHANGE_TYPES = ['created', 'updated', 'deleted'] as const;
 
 /**
  * The common table expression that records a change for each row of `written` (`id`, `version`, `changed`, `moment`),
@@ -24,7 +25,7 @@ const CHANGE_TYPES = { created: 1, updated: 2, deleted: 3 } as const;
  */
 export function recorded(
   { isPostgres }: Engine,
-  type: keyof typeof CHANGE_TYPES,
+  type: (typeof CHANGE_TYPES)[number],
   author?: Author,
 ): RawBuilder<unknown> {
   const rows = author ? sql`drawn` : sql`drawn join given using (id)`;
@@ -42,7 +43,7 @@ export function recorded(
     insert into user_changes_unnumbered
       (sequence, identity, user_id, version, type, changed, actor, request_id, time, settled_before)
       overriding system value
-    select sequence, identity, id, drawn.version, ${sql.lit(CHANGE_TYPES[type])}, changed, ${values}, moment, ${settled}
+    select sequence, identity, id, drawn.version, ${sql.lit(CHANGE_TYPES.indexOf(type) + 1)}, changed, ${values}, moment, ${settled}
     from ${rows} where ${isInSchema}
   )`;
 }
