@@ -14,6 +14,8 @@ export type FeedOptions = Signal & {
   readonly from?: string;
   /** Whether to wait for further changes at the end of the feed. */
   readonly follow?: boolean;
+  /** Maximum number of changes in a page, from 1 to 1000 (default). */
+  readonly limit?: number;
   /** The `sub` of a caller whose changes are left out. */
   readonly excludeActor?: string;
 };
@@ -34,7 +36,7 @@ type FeedQuery = NonNullable<paths['/api/v1/users/changes']['get']['parameters']
 
 const FEED = '/api/v1/users/changes';
 
-/** Maximum number of changes in a page. A page with fewer ends at the latest change. */
+/** Maximum number of changes in a page, unless a reader gives another. A page with fewer ends at the latest change. */
 export const PAGE = 1000;
 
 /** In seconds: maximum time for which the service waits for a change. */
@@ -51,9 +53,9 @@ export function feedOf(api: Client<paths>): Feed {
   }
 
   async function* changePages(given: FeedOptions = {}): AsyncGenerator<ChangePage, void> {
-    const { from, follow = false, excludeActor, ...options } = given;
+    const { from, follow = false, limit = PAGE, excludeActor, ...options } = given;
     const always = {
-      limit: PAGE,
+      limit,
       ...(follow && { wait: MAX_WAIT_SECONDS }),
       // A value that is given and undefined is refused: it would mean other changes.
       ...('excludeActor' in given && { exclude_actor: excludeActor }),

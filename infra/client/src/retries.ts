@@ -50,8 +50,8 @@ export function sendAgain(
   }
 }
 
-/** In milliseconds: the time that the service names, in seconds or as a date (RFC 9110 section 10.2.3). */
-function parseRetryAfter(text: string): number {
+/** In milliseconds: the time that `Retry-After` names, in seconds or as a date (RFC 9110 section 10.2.3); NaN without one. */
+export function parseRetryAfter(text: string): number {
   if (/^\d/.test(text)) return Number(text) * 1000;
   // The oldest of the three formats of a date names no time zone, and all of them are in UTC.
   return /^[A-Z][a-z]{2}/.test(text)

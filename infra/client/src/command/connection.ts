@@ -6,7 +6,7 @@ import { createUsers, type Users } from '../users.ts';
 import { EXIT, Failure, isMissing, reasonOf } from './failure.ts';
 
 /** The settings of the command. An empty value counts as unset. */
-type Variables = Readonly<Record<string, string | undefined>>;
+export type Variables = Readonly<Record<string, string | undefined>>;
 
 /** Where the service is, and the source of the tokens. */
 type Service = { readonly url: string; readonly token: TokenSource };
@@ -74,7 +74,8 @@ function readSettings(settings: Variables): Service {
   };
 }
 
-function isAddress(text: string): boolean {
+/** Whether a text is an http(s) URL without credentials. */
+export function isAddress(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, username, password } = new URL(text);
   return /^https?:$/.test(protocol) && username === '' && password === '';

@@ -1,7 +1,14 @@
 import { ProblemError, UnexpectedAnswer } from '../problem.ts';
 
 /** The exit codes of the command. */
-export const EXIT = { done: 0, failed: 1, wrongUse: 2, incomplete: 3, cursorExpired: 4 } as const;
+export const EXIT = {
+  done: 0,
+  failed: 1,
+  wrongUse: 2,
+  incomplete: 3,
+  cursorExpired: 4,
+  unwanted: 5,
+} as const;
 
 /** An exit code of the command. */
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
@@ -23,10 +30,9 @@ export function reasonOf(error: unknown): string {
   if (error instanceof UnexpectedAnswer) return `unexpected response ${error.message}`;
   if (!(error instanceof Error)) return String(error);
   if (error.name === 'TimeoutError') return 'no response in time';
-  // `fetch` has the reason in `cause`, which for a name with several addresses has one error for each of them.
-  const { cause } = error;
-  if (cause instanceof AggregateError && cause.errors.length > 0) return reasonOf(cause.errors[0]);
-  return cause instanceof Error ? reasonOf(cause) : error.message;
+  // `fetch` has the reason in `cause`. For a name with several addresses there is one error for each of them.
+  const [inner] = error instanceof AggregateError ? error.errors : [error.cause];
+  return inner instanceof Error ? reasonOf(inner) : error.message;
 }
 
 function reasonOfProblem({ problem, requestId }: ProblemError): string {

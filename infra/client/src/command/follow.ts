@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { PAGE } from '../feed.ts';
 import { isProblem, WrongValue } from '../problem.ts';
 import type { Users } from '../users.ts';
+import { cursorExpired, readCursor, wrongCursor } from './cursor-file.ts';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
 import { openStandardOutput, removeTornLine, replaceFile } from './output.ts';
 import type { Progress } from './progress.ts';
@@ -46,29 +46,12 @@ export async function followChanges(
     }
   } catch (error) {
     if (signal.aborted) throw new Failure('Stopped. Run the same command again to continue.');
-    if (isProblem(error, 'cursor_expired_error')) throw new Failure(expired(path), EXIT.cursorExpired);
+    if (isProblem(error, 'cursor_expired_error')) throw cursorExpired(path);
     if (isProblem(error, 'validation_error') || error instanceof WrongValue)
-      throw new Failure(`${path} does not have a cursor of this service: ${reasonOf(error)}`);
+      throw wrongCursor(path, reasonOf(error));
     throw error;
   } finally {
     progress.stop();
   }
   return EXIT.done;
 }
-
-function readCursor(path: string): string {
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8').trim();
-  } catch (error) {
-    throw new Failure(`${path} cannot be read: ${reasonOf(error)}. ${HOW_TO_BEGIN}`, EXIT.wrongUse);
-  }
-  if (text === '') throw new Failure(`${path} is empty. ${HOW_TO_BEGIN}`, EXIT.wrongUse);
-  return text;
-}
-
-const HOW_TO_BEGIN = 'Create it with: users export --out <file> --cursor <file>';
-
-const expired = (path: string) =>
-  `The changes after the cursor in ${path} are no longer available (410). Export all users again with --cursor ${path}, ` +
-  'replace your copy with them, then follow from there.';

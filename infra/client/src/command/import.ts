@@ -1,4 +1,3 @@
-import { openSync, type Stats, statSync, writeFileSync } from 'node:fs';
 import { isProblem, type Problem, ProblemError, UnexpectedAnswer } from '../problem.ts';
 import { type BatchResult, isSameEmail, type NewUser, type User, type Users } from '../users.ts';
 import {
@@ -13,6 +12,7 @@ import {
 } from './batches.ts';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
 import { acceptLines, openInput } from './input.ts';
+import { openLines } from './output.ts';
 import type { Progress } from './progress.ts';
 import type { Stop } from './stop.ts';
 
@@ -295,23 +295,4 @@ function withPointersOfLine(problem: Problem): Problem {
     'pointer' in fault ? { ...fault, pointer: fault.pointer.replace(/^#\/items\/\d+/, '#') } : fault,
   );
   return { ...problem, errors } as Problem;
-}
-
-/** Returns the function that writes lines to a file. */
-function openLines(path: string, input: Stats): (text: string) => void {
-  try {
-    const existing = statSync(path, { throwIfNoEntry: false });
-    if (existing?.dev === input.dev && existing.ino === input.ino)
-      throw new Failure('it is the file that is imported');
-    const descriptor = openSync(path, 'w');
-    return (text) => {
-      try {
-        writeFileSync(descriptor, text);
-      } catch (error) {
-        throw new Failure(`${path} cannot be written: ${reasonOf(error)}`);
-      }
-    };
-  } catch (error) {
-    throw new Failure(`${path} cannot be written: ${reasonOf(error)}`, EXIT.wrongUse);
-  }
 }

@@ -8,10 +8,11 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  type Stats,
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { Failure, isMissing, reasonOf } from './failure.ts';
+import { EXIT, Failure, isMissing, reasonOf } from './failure.ts';
 
 /** Where a command writes its data. */
 export type Output = {
@@ -31,7 +32,11 @@ export type Output = {
 export function openFile(path: string): Output {
   const { place, isFile } = attempt(path, () => findPlace(path));
   const draft = isFile ? `${place}.${process.pid}.part` : place;
-  const file = attempt(path, () => openSync(draft, isFile ? 'wx' : 'w'));
+  const file = attempt(path, () => {
+    // A killed process may have left the draft. In a container, the next process has the same id.
+    if (isFile) rmSync(draft, { force: true });
+    return openSync(draft, isFile ? 'wx' : 'w');
+  });
   let state: 'open' | 'closed' | 'committed' = 'open';
 
   function close(): void {
@@ -110,6 +115,29 @@ export function removeTornLine(line: string): void {
 
 /** In bytes: more than any change has. */
 const MAX_LINE_LENGTH = 65_536;
+
+/**
+ * Returns the function that writes lines to a file: a new one beside the file `input` that is read, otherwise at the end, to
+ * the disk.
+ */
+export function openLines(path: string, input?: Stats): (text: string) => void {
+  try {
+    const existing = statSync(path, { throwIfNoEntry: false });
+    if (input && existing?.dev === input.dev && existing.ino === input.ino)
+      throw new Failure('it is the file that is imported');
+    const descriptor = openSync(path, input ? 'w' : 'a');
+    return (text) => {
+      try {
+        writeFileSync(descriptor, text);
+        if (!input) fsyncSync(descriptor);
+      } catch (error) {
+        throw new Failure(`${path} cannot be written: ${reasonOf(error)}`);
+      }
+    };
+  } catch (error) {
+    throw new Failure(`${path} cannot be written: ${reasonOf(error)}`, EXIT.wrongUse);
+  }
+}
 
 /** A link leads to the file that is replaced. A path that does not exist is a new file. */
 function findPlace(path: string): { readonly place: string; readonly isFile: boolean } {

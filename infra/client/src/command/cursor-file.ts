@@ -1,0 +1,32 @@
+import { readFileSync } from 'node:fs';
+import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
+
+/** The cursor that a file has. */
+export function readCursor(path: string): string {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    throw new Failure(`${path} cannot be read: ${reasonOf(error)}. ${HOW_TO_BEGIN}`, EXIT.wrongUse);
+  }
+  if (text === '') throw new Failure(`${path} is empty. ${HOW_TO_BEGIN}`, EXIT.wrongUse);
+  if (!/^[\x21-\x7e]{1,1000}$/.test(text))
+    throw new Failure(`${path} does not have a cursor. ${HOW_TO_BEGIN}`, EXIT.wrongUse);
+  return text;
+}
+
+const HOW_TO_BEGIN = 'Create it with: users export --out <file> --cursor <file>';
+
+/** The cursor of a file is not one of the service. */
+export function wrongCursor(path: string, reason: string, exitCode?: ExitCode): Failure {
+  return new Failure(`${path} does not have a cursor of this service: ${reason}`, exitCode);
+}
+
+/** The changes after the cursor of a file are no longer available. */
+export function cursorExpired(path: string): Failure {
+  return new Failure(
+    `The changes after the cursor in ${path} are no longer available (410). Export all users again with --cursor ${path}, ` +
+      'replace your copy with them, then follow from there.',
+    EXIT.cursorExpired,
+  );
+}
