@@ -1,5 +1,10 @@
+import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { appendFileSync } from 'node:fs';
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { untilReady } from '../stage/built-service.ts';
@@ -7,7 +12,9 @@ import { type DisposablePostgres, startDisposablePostgres } from '../stage/dispo
 import { startProxy } from '../stage/proxy.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
+import { repeat, until } from '../stage/until.ts';
 import { linesOf, openFiles, runCommand, startCommand, usersNamed } from './command.ts';
+import { type Sent as Change, firstById, newSecret } from './receiver.ts';
 
 /** `KILLS=50` is the long form. */
 const KILLS = Number(process.env.KILLS ?? 20);
@@ -109,4 +116,143 @@ test(`after ${KILLS} kills of the command, the service and PostgreSQL no user is
   expect(new Set(changes.map(({ type }) => type))).toEqual(new Set(['user.created']));
   expect(new Set(changes.map(({ subject }) => subject)).size).toBe(wanted.length);
   expect(Math.min(...Object.values(kills))).toBeGreaterThanOrEqual(Math.floor(KILLS / 3));
+});
+
+type Received = {
+  readonly life: number;
+  readonly id: string;
+  readonly at: string;
+  readonly signature: string;
+  readonly body: string;
+};
+
+/** Appends every request to a file, responds, and prints its port. */
+const RECEIVER = `
+  const [{ appendFileSync }, { createServer }] = [require('node:fs'), require('node:http')];
+  const server = createServer(async (request, response) => {
+    const body = Buffer.concat(await request.toArray()).toString();
+    const { 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': signature } = request.headers;
+    appendFileSync(process.argv[1], JSON.stringify({ id, at, signature, body }) + '\\n');
+    response.writeHead(204).end();
+  });
+  server.listen(0, '127.0.0.1', () => console.log(server.address().port));`;
+
+test(`after ${KILLS} kills of the relay, the receiver, the service and PostgreSQL every change is delivered, in the order of its user`, {
+  timeout: KILLS * 20_000,
+}, async () => {
+  const [secret, log, cursor] = [newSecret(), files.write('received', ''), files.pathOf('relay-cursor')];
+  await runCommand(['export', '--cursor', cursor], variables);
+  const beginning = files.write('relay-beginning', files.read('relay-cursor'));
+
+  let receiver: ChildProcess | undefined;
+  let front: typeof proxy | undefined;
+  const startReceiver = async () => {
+    receiver = spawn(process.execPath, ['--eval', RECEIVER, log], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [port] = await once(receiver.stdout as Readable, 'data');
+    const target = { host: '127.0.0.1', port: Number(port) };
+    if (front) front.leadTo(target);
+    else front = await startProxy(target);
+    return front;
+  };
+  const { port } = await startReceiver();
+  const relayed = { ...variables, USERS_RELAY_URL: `http://127.0.0.1:${port}/`, USERS_RELAY_SECRET: secret };
+  const startRelay = () => startCommand(['relay', '--cursor', cursor, '--parallel', '4'], relayed);
+  let relay = startRelay();
+
+  /** Each writer creates a user, changes it twice and deletes it, and goes on after any failure. */
+  let created = 0;
+  const write = async () => {
+    const headers = { authorization: `Bearer ${variables.USERS_TOKEN}`, 'content-type': 'application/json' };
+    const call = async (method: string, path: string, body?: object) => {
+      const init = {
+        method,
+        headers,
+        signal: AbortSignal.timeout(5000),
+        ...(body && { body: JSON.stringify(body) }),
+      };
+      return (await fetch(`${variables.USERS_URL}/api/v1/users/${path}`, init)).json().catch(() => undefined);
+    };
+    try {
+      const { id } = await call('POST', '', { email: `relayed.${++created}@example.com` });
+      for (const full_name of ['one', 'two']) await call('PATCH', id, { full_name });
+      await call('DELETE', id);
+    } catch {
+      await sleep(50);
+    }
+  };
+  const writers = Array.from({ length: 4 }, () => repeat(write));
+
+  for (let count = 0; count < KILLS; count += 1) {
+    await sleep(randomInt(20, 600));
+    const victim = (['relay', 'receiver', 'service', 'postgres'] as const)[count % 4];
+    if (victim === 'relay') {
+      relay.signal('SIGKILL');
+      await relay.ended;
+      appendFileSync(log, '{"killed":true}\n');
+      relay = startRelay();
+    } else if (victim === 'receiver') {
+      receiver?.kill('SIGKILL');
+      await startReceiver();
+    } else if (victim === 'service') {
+      host.signal('SIGKILL');
+      await host.remove();
+      await startService();
+    } else {
+      await postgres.kill();
+      await postgres.start();
+    }
+  }
+  for (const stop of writers) await stop();
+
+  const followed = await runCommand(['follow', '--once', '--cursor', beginning], variables);
+  const changes = linesOf(followed.stdout) as unknown as Change[];
+  const ids = new Set(changes.map(({ id }) => id));
+  const readLives = () =>
+    files
+      .read('received')
+      .split('{"killed":true}\n')
+      .map((text) => linesOf(text) as unknown as Received[]);
+  const isDelivered = () => {
+    const received = new Set(
+      readLives()
+        .flat()
+        .map(({ id }) => id),
+    );
+    return changes.every(({ id }) => received.has(id));
+  };
+  await until('all are delivered', isDelivered, { seconds: 60 });
+  relay.signal('SIGTERM');
+  const { code } = await relay.ended;
+  receiver?.kill('SIGKILL');
+  await front?.stop();
+
+  const lives = readLives();
+  const all = lives.flat();
+  const first = firstById(all).map(({ body }) => JSON.parse(body) as Change);
+  const seen = new Set<string>();
+  const again = lives.map((life) => {
+    const own = [...new Set(life.map(({ id }) => id))];
+    const count = own.filter((id) => seen.has(id)).length;
+    for (const id of own) seen.add(id);
+    return count;
+  });
+
+  expect([code, followed.code]).toEqual([1, 0]);
+  expect(changes.length).toBeGreaterThan(10 * KILLS);
+  expect(new Set(first.map(({ id }) => id))).toEqual(ids);
+  // What came again has the same bytes, and each signature is right.
+  expect(new Set(all.map(({ id, body }) => id + body)).size).toBe(ids.size);
+  expect(
+    all.filter(
+      ({ id, at, signature, body }) =>
+        new Webhook(secret).sign(id, new Date(Number(at) * 1000), body) !== signature,
+    ),
+  ).toEqual([]);
+  for (const of of Map.groupBy(first, ({ subject }) => subject).values()) {
+    const versions = of.map(({ data }) => data.version);
+    expect(versions).toEqual(versions.toSorted((a, b) => a - b));
+  }
+  expect(lives.length).toBe(1 + Math.ceil(KILLS / 4));
+  expect(Math.max(...again)).toBeLessThanOrEqual(100);
+  expect(Math.max(...again)).toBeGreaterThan(0);
 });

@@ -1,77 +1,77 @@
-import { parseArgs } from 'node:util';
-import type { DiffOptions } from './diff.ts';
-import type { ExportOptions } from './export.ts';
+import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { EXIT, Failure } from './failure.ts';
-import type { FollowOptions } from './follow.ts';
 import { HELP, type Name } from './help.ts';
-import type { ImportOptions } from './import.ts';
-
-/** A command with its options. */
-export type Command =
-  | { readonly name: 'help'; readonly text: string }
-  | (Connected & ImportOptions & { readonly name: 'import' })
-  | (Connected & ExportOptions & { readonly name: 'export' })
-  | (Connected & FollowOptions & { readonly name: 'follow' })
-  | (Connected & DiffOptions & { readonly name: 'diff' });
-
-/** The base URL of the service, if the arguments name it. */
-type Connected = { readonly url: string | undefined };
+import { USER_KEYS } from './look-up.ts';
 
 const text = { type: 'string' } as const;
 const flag = { type: 'boolean', default: false } as const;
-const common = { url: text, help: { ...flag, short: 'h' } } as const;
+const help = { ...flag, short: 'h' } as const;
 
 /**
- * The command that the arguments name.
+ * The command that the arguments name, with its options.
  *
  * @throws {Failure} with exit code 2 for wrong arguments
  */
-export function readArguments([name, ...given]: readonly string[]): Command {
-  const args = [...given];
+export function readArguments([name, ...args]: readonly string[]) {
+  if (name !== undefined && Object.hasOwn(HELP, name) && isHelp(args))
+    return { name: 'help' as const, text: HELP[name as Name] };
   switch (name) {
     case 'import': {
-      const options = { ...common, rejected: text, existing: text, 'allow-empty': flag } as const;
-      const { values, positionals } = attempt(name, () =>
-        parseArgs({ args, options, allowPositionals: true }),
-      );
-      const [file, ...others] = positionals;
-      const { url, rejected, existing, 'allow-empty': allowEmpty, help } = values;
-      if (help) return helpFor(name);
-      if (file === undefined || others.length > 0)
-        throw wrongUse(name, 'Name one file, or - for standard input');
+      const options = { rejected: text, existing: text, 'allow-empty': flag } as const;
+      const given = parse(name, args, options, 'Name one file, or - for standard input');
+      const { url, operand: file, rejected, existing, 'allow-empty': allowEmpty } = given;
       if (rejected !== undefined && rejected === existing)
         throw wrongUse(name, '--rejected and --existing must name two files');
       return { name, url, file, rejected, existing, allowEmpty };
     }
     case 'diff': {
-      const options = { ...common, subset: flag, 'allow-empty': flag } as const;
-      const { values, positionals } = attempt(name, () =>
-        parseArgs({ args, options, allowPositionals: true }),
-      );
-      const [file, ...others] = positionals;
-      const { url, subset, 'allow-empty': allowEmpty, help } = values;
-      if (help) return helpFor(name);
-      if (file === undefined || others.length > 0) throw wrongUse(name, 'Name one file');
-      return { name, url, file, subset, allowEmpty };
+      const options = { subset: flag, 'allow-empty': flag } as const;
+      const { url, operand: file, subset, ...given } = parse(name, args, options, 'Name one file');
+      return { name, url, file, subset, allowEmpty: given['allow-empty'] };
     }
     case 'export': {
-      const parse = () => parseArgs({ args, options: { ...common, out: text, cursor: text } });
-      const { url, out, cursor, help } = attempt(name, parse).values;
-      if (help) return helpFor(name);
+      const { url, out, cursor } = parse(name, args, { out: text, cursor: text });
       if (out !== undefined && out === cursor) throw wrongUse(name, '--out and --cursor must name two files');
       return { name, url, out, cursor };
     }
     case 'follow': {
-      const parse = () => parseArgs({ args, options: { ...common, cursor: text, once: flag } });
-      const { url, cursor, once, help } = attempt(name, parse).values;
-      if (help) return helpFor(name);
+      const { url, cursor, once } = parse(name, args, { cursor: text, once: flag });
       if (cursor === undefined) throw wrongUse(name, '--cursor is missing');
       return { name, url, cursor, once };
+    }
+    case 'get': {
+      const { url, operand, json, by } = parse(name, args, { by: text, json: flag }, 'Name one user');
+      const key = USER_KEYS.find((one) => one === by);
+      if (key !== by) throw wrongUse(name, `--by must be ${USER_KEYS.join(' or ')}`);
+      return { name, url, text: operand, by: key, json };
+    }
+    case 'changes': {
+      const { url, operand: id, json } = parse(name, args, { json: flag }, 'Name the id of one user');
+      return { name, url, id, json };
+    }
+    case 'relay': {
+      const files = { cursor: text, 'skip-refused': text } as const;
+      const options = {
+        ...files,
+        from: text,
+        to: text,
+        parallel: text,
+        'with-user': flag,
+        'allow-http': flag,
+      };
+      const { url, cursor, to, parallel = '1', ...given } = parse(name, args, options);
+      const from = (['now', 'oldest'] as const).find((place) => place === given.from);
+      const { 'with-user': withUser, 'allow-http': allowHttp, 'skip-refused': skipRefused } = given;
+      if (!cursor) throw wrongUse(name, '--cursor is missing');
+      if (from !== given.from) throw wrongUse(name, '--from must be now or oldest');
+      if (!/^([1-9]|[12]\d|3[0-2])$/.test(parallel)) throw wrongUse(name, '--parallel must be from 1 to 32');
+      if (cursor === skipRefused) throw wrongUse(name, '--cursor and --skip-refused must name two files');
+      return { name, url, cursor, from, to, parallel: Number(parallel), withUser, allowHttp, skipRefused };
     }
     case 'help':
     case '-h':
     case '--help':
-      return { name: 'help', text: HELP.users };
+      return { name: 'help' as const, text: HELP.users };
     case undefined:
       throw new Failure(HELP.users, EXIT.wrongUse);
     default:
@@ -79,19 +79,31 @@ export function readArguments([name, ...given]: readonly string[]): Command {
   }
 }
 
-function attempt<Parsed>(name: Name, parse: () => Parsed): Parsed {
+function isHelp(args: readonly string[]): boolean {
+  return parseArgs({ args: [...args], options: { help }, strict: false }).values.help === true;
+}
+
+/** The options, and the operand of a command that has one. `missing` is the message without exactly one operand. */
+function parse<const Options extends NonNullable<ParseArgsConfig['options']>>(
+  name: Name,
+  args: readonly string[],
+  own: Options,
+  missing?: string,
+) {
+  const options = { url: text, help, ...own };
   try {
-    return parse();
+    const allowPositionals = missing !== undefined;
+    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals });
+    const [operand = '', ...others] = positionals;
+    if (missing && (operand === '' || others.length > 0)) throw new Error(missing);
+    return { ...values, operand };
   } catch (error) {
-    // After its first sentence Node advises how to write an argument that begins with a dash.
-    throw wrongUse(name, (error as Error).message.split(/\. |\n/)[0] ?? '');
+    // After its first sentence Node advises how to write an argument that begins with a dash. An argument may be a secret.
+    const [fault = ''] = (error as Error).message.split(/\. |\n/);
+    throw wrongUse(name, fault.replace(/^(Unexpected argument) .*$/, '$1'));
   }
 }
 
 function wrongUse(name: Name, fault: string): Failure {
   return new Failure(`${fault}. See: users ${name} --help`, EXIT.wrongUse);
-}
-
-function helpFor(name: Name): Command {
-  return { name: 'help', text: HELP[name] };
 }

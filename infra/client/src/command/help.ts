@@ -1,5 +1,5 @@
 /** The commands. */
-export type Name = 'import' | 'export' | 'follow' | 'diff';
+export type Name = 'import' | 'export' | 'follow' | 'diff' | 'get' | 'changes' | 'relay';
 
 const CONNECTION = `
 The service, and how to get tokens for it (secrets are not accepted as arguments):
@@ -18,6 +18,9 @@ export const HELP: Readonly<Record<Name | 'users', string>> = {
   export              writes every user as a line of JSON
   follow              writes every change after a cursor as a line of JSON
   diff <file>         compares a file of users with the service
+  get <user>          writes one user
+  changes <id>        writes the changes of one user
+  relay               sends every change after a cursor to a receiver
 
 users <command> --help describes a command.`,
 
@@ -78,4 +81,43 @@ The last line is: equal N, changed N, missing N, additional N
 ${CONNECTION}
 
 Exit codes: 0 no difference, 1 failed or interrupted, 2 wrong use, 3 a difference.`,
+
+  get: `Usage: users get <id | email | external id> [--by id|email|external_id] [--json] [--url <url>]
+
+Writes one user. A UUID is an id, and a text with @ is an email; if no user has it, it is an external id. Any other text
+is an external id.
+
+  --by <member>       id, email or external_id: the text is this one
+  --json              writes JSON on a terminal, too
+${CONNECTION}
+
+Exit codes: 0 done, 1 failed or interrupted, 2 wrong use, 3 no such user.`,
+
+  changes: `Usage: users changes <id> [--json] [--url <url>]
+
+Writes the changes of one user, oldest first, also after its deletion.
+
+  --json              writes JSON on a terminal, too: a change per line
+${CONNECTION}
+
+Exit codes: 0 done, 1 failed or interrupted, 2 wrong use, 3 neither that user nor a change of it.`,
+
+  relay: `Usage: users relay --cursor <file> [--from now|oldest] [--to <url>] [--parallel <n>] [--with-user]
+                   [--skip-refused <file>] [--allow-http] [--url <url>]
+
+Sends every change after the cursor to a receiver, signed as Standard Webhooks has it, until a response is 2xx. The cursor is
+replaced after each page of at most 100 changes. After an interruption a page is sent again, with the same webhook-id.
+
+  --cursor <file>        file with the cursor; <file>.lock beside it refuses a second relay
+  --from now|oldest      where to begin if that file does not exist
+  --to <url>, USERS_RELAY_URL   the receiver: https, or http on this machine
+  USERS_RELAY_SECRET     whsec_ and the base64 of 24 to 64 bytes, or two of these with a blank between them
+  --parallel <n>         sends changes of 1 to 32 users at the same time (default: 1)
+  --with-user            adds the current user as data.user, null if it is deleted
+  --skip-refused <file>  passes a change that is refused five times in a row (400, 413, 415, 422), and writes it to the file
+  --allow-http           accepts http on another machine
+${CONNECTION}
+
+Exit codes: 1 failed or interrupted, 2 wrong use, 4 the changes after the cursor are no longer available, 5 the receiver
+wants no further changes (410).`,
 };

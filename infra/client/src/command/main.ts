@@ -7,7 +7,10 @@ import { exportUsers } from './export.ts';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
 import { followChanges } from './follow.ts';
 import { importUsers } from './import.ts';
+import { getUser, listChanges } from './look-up.ts';
 import { createProgress } from './progress.ts';
+import { readReceiver } from './receiver.ts';
+import { relayChanges } from './relay.ts';
 import { stopOnSignals } from './stop.ts';
 
 // The young generation would grow to 100 MB, because an import makes much garbage. To keep it small costs a third more
@@ -23,7 +26,7 @@ async function run(): Promise<ExitCode> {
     process.stdout.write(`${command.text}\n`);
     return EXIT.done;
   }
-  const isEndless = command.name === 'follow' && !command.once;
+  const isEndless = command.name === 'relay' || (command.name === 'follow' && !command.once);
   const users = connect(command.url, process.env, { say: progress.say, isEndless });
   const stop = stopOnSignals();
   switch (command.name) {
@@ -35,6 +38,12 @@ async function run(): Promise<ExitCode> {
       return followChanges(users, command, progress, stop);
     case 'diff':
       return diffUsers(users, command, progress, stop);
+    case 'get':
+      return getUser(users, command, stop);
+    case 'changes':
+      return listChanges(users, command, stop);
+    case 'relay':
+      return relayChanges({ ...readReceiver(command, process.env), users, options: command, progress, stop });
   }
 }
 

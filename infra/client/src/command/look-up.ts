@@ -1,0 +1,97 @@
+import { isProblem, WrongValue } from '../problem.ts';
+import { faultOfParameter } from '../service-response.ts';
+import type { User, Users } from '../users.ts';
+import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
+import { openStandardOutput } from './output.ts';
+import type { Stop } from './stop.ts';
+
+/** The members by which a user is found. */
+export const USER_KEYS = ['id', 'email', 'external_id'] as const;
+
+/** Which user is written. Without `by`, the form of the text decides. `json` is for a terminal, too. */
+export type GetOptions = {
+  readonly text: string;
+  readonly by: (typeof USER_KEYS)[number] | undefined;
+  readonly json: boolean;
+};
+
+/** The user whose changes are written. */
+export type ChangesOptions = { readonly id: string; readonly json: boolean };
+
+/** Writes one user. */
+export async function getUser(users: Users, { text, by, json }: GetOptions, stop: Stop): Promise<ExitCode> {
+  return report(stop, json, async (signal) => {
+    const read = {
+      id: async () => (await users.list({ ids: [text] }, { signal }).next()).value || undefined,
+      email: () => users.findByEmail(text, { signal }),
+      external_id: () => users.findByExternalId(text, { signal }),
+    };
+    const own = isId(text) ? read.id : text.includes('@') ? read.email : async () => undefined;
+    // A text that cannot be an email may be an external id.
+    const ignoreWrongValue = (error: unknown) => {
+      if (!isWrongValue(error)) throw error;
+    };
+    const ofForm = async () => (await own().catch(ignoreWrongValue)) || read.external_id();
+    const user: User | undefined = await (by ? read[by] : ofForm)();
+    return user && { lines: [user], rows: Object.entries(user) };
+  });
+}
+
+/** Writes the changes of one user. */
+export async function listChanges(users: Users, { id, json }: ChangesOptions, stop: Stop): Promise<ExitCode> {
+  if (!isId(id)) throw new Failure('The id must be a UUID', EXIT.wrongUse);
+  return report(stop, json, async (signal) => {
+    const lines: object[] = [];
+    const rows: unknown[][] = [['time', 'type', 'version', 'changed', 'request_id', 'actor']];
+    for await (const change of users.changesOf(id, { signal })) {
+      const { version, changed, request_id, actor } = change.data;
+      lines.push(change);
+      rows.push([change.time, change.type, version, changed.join(), request_id, actor]);
+    }
+    return { lines, rows };
+  });
+}
+
+/** What is written: lines of JSON, or rows of a table. */
+type Found = { readonly lines: readonly object[]; readonly rows: readonly (readonly unknown[])[] };
+
+async function report(
+  { soon: signal }: Stop,
+  json: boolean,
+  find: (signal: AbortSignal) => Promise<Found | undefined>,
+): Promise<ExitCode> {
+  const found = await find(signal).catch((error) => {
+    if (signal.aborted) throw new Failure('Stopped.');
+    if (isProblem(error, 'not_found_error')) return undefined;
+    throw isWrongValue(error) ? new Failure(reasonOf(error), EXIT.wrongUse) : error;
+  });
+  if (!found) throw new Failure('There is no such user.', EXIT.incomplete);
+  const isTable = process.stdout.isTTY && !json;
+  const lines = isTable ? drawTable(found.rows) : found.lines.map((line) => JSON.stringify(line));
+  await openStandardOutput().write(lines.map((line) => `${line}\n`).join(''));
+  return EXIT.done;
+}
+
+function isId(text: string): boolean {
+  return faultOfParameter('/api/v1/users/{user_id}', 'path', { user_id: text }) === undefined;
+}
+
+function isWrongValue(error: unknown): boolean {
+  return error instanceof WrongValue || isProblem(error, 'validation_error');
+}
+
+/** Columns of equal width. Characters that would control the terminal are escaped. */
+function drawTable(rows: Found['rows']): readonly string[] {
+  const escaped = (character: string) => `\\u{${character.codePointAt(0)?.toString(16)}}`;
+  const visible = (value: unknown) => String(value).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escaped);
+  const cells = rows.map((row) => row.map(visible));
+  const widths: number[] = [];
+  for (const row of cells)
+    for (const [column, { length }] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, length);
+  return cells.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+}

@@ -1,0 +1,215 @@
+import { existsSync, realpathSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Change } from '../feed.ts';
+import { isProblem, UnexpectedAnswer } from '../problem.ts';
+import { parseRetryAfter } from '../retries.ts';
+import type { Users } from '../users.ts';
+import { cursorExpired, readCursor, wrongCursor } from './cursor-file.ts';
+import { EXIT, Failure, reasonOf } from './failure.ts';
+import { takeLock } from './lock.ts';
+import { openLines, replaceFile } from './output.ts';
+import type { Progress } from './progress.ts';
+import { type Receiver, type ReceiverOptions, send } from './receiver.ts';
+import type { Stop } from './stop.ts';
+
+/** Which changes are sent, and how. */
+export type RelayOptions = ReceiverOptions & {
+  /** The path of the file with the cursor, and where to begin if it does not exist. */
+  readonly cursor: string;
+  readonly from: 'now' | 'oldest' | undefined;
+  /** Maximum number of changes that are sent at the same time. */
+  readonly parallel: number;
+  readonly withUser: boolean;
+  /** The path of the file for refused changes, if they are passed. */
+  readonly skipRefused: string | undefined;
+};
+
+/** Maximum number of changes that come again after a kill. */
+const PAGE_SIZE = 100;
+const FIRST_PAUSE_MS = 200;
+const LONGEST_PAUSE_MS = 60_000;
+/** Maximum time in milliseconds for which `Retry-After` is respected. */
+const MAX_RETRY_AFTER_MS = 3_600_000;
+const PROGRESS_EVERY_MS = 10_000;
+/** In milliseconds: longer than the feed takes to respond, so that an idle feed has no lag. */
+const IDLE_MS = 60_000;
+/** Statuses by which a receiver refuses the content of a change. */
+const REFUSALS = [400, 413, 415, 422];
+const MAX_REFUSALS_OF_CHANGE = 5;
+/** So many changes in a row are passed without a delivery. One more means that the receiver refuses everything. */
+const MAX_PASSED_CHANGES = 2;
+
+type Context = Receiver & {
+  readonly users: Users;
+  readonly options: RelayOptions;
+  readonly progress: Progress;
+  readonly stop: Stop;
+};
+
+/** Sends the changes after the cursor to a receiver, and replaces the cursor after each page of them. Never returns. */
+export async function relayChanges(context: Context): Promise<never> {
+  const { options, progress, stop } = context;
+  const { cursor: path, from, skipRefused } = options;
+  const isStored = existsSync(path);
+  if (!isStored && !from)
+    throw new Failure(`${path} does not exist. Add --from now or --from oldest.`, EXIT.wrongUse);
+  if (isStored && from)
+    throw new Failure(`${path} exists. Leave out --from to continue from it.`, EXIT.wrongUse);
+  const given = isStored ? readCursor(path) : undefined;
+  const passed = skipRefused === undefined ? undefined : openLines(skipRefused);
+  const lock = await takeLock(`${isStored ? realpathSync(path) : path}.lock`);
+  const relay = new Relay(context, passed);
+  const timer = setInterval(() => progress.say(JSON.stringify(relay.progress())), PROGRESS_EVERY_MS);
+  try {
+    return await relay.run(given, lock.verify);
+  } catch (error) {
+    if (!stop.soon.aborted || error instanceof Failure) throw error;
+    const without = from && existsSync(path) ? ' without --from' : '';
+    throw new Failure(`Stopped. Run the same command again${without} to continue.`);
+  } finally {
+    clearInterval(timer);
+    lock.release();
+  }
+}
+
+class Relay {
+  readonly #context: Context;
+  /** Writes a change that is passed; undefined if none is. */
+  readonly #writePassed: ((text: string) => void) | undefined;
+  #delivered = 0;
+  /** Changes that were passed since the last delivery. */
+  #passedInRow = 0;
+  /** The changes of the page that are not delivered, in order. */
+  readonly #undelivered = new Set<Change>();
+  /** The time before which every change is delivered, as far as is known. */
+  #deliveredUntil = Date.now();
+
+  constructor(context: Context, writePassed: ((text: string) => void) | undefined) {
+    this.#context = context;
+    this.#writePassed = writePassed;
+  }
+
+  progress() {
+    const [oldest] = this.#undelivered;
+    const lag = Date.now() - (oldest ? Date.parse(oldest.time) : this.#deliveredUntil);
+    const lag_s = oldest || lag > IDLE_MS ? Math.max(0, Math.floor(lag / 1000)) : 0;
+    return { event: 'relay_progress', delivered: this.#delivered, lag_s };
+  }
+
+  async run(given: string | undefined, verifyLock: () => void): Promise<never> {
+    const { users, options, stop } = this.#context;
+    const signal = stop.soon;
+    let stored = given;
+    if (options.from === 'now') stored = await this.#ask(() => users.head({ signal }), signal);
+    // A cursor that cannot be replaced is reported before the first change is sent.
+    if (stored !== undefined) await replaceFile(options.cursor, `${stored}\n`);
+    let isUntried = given !== undefined;
+    for (let cursor = stored; ; ) {
+      const from = cursor !== undefined && { from: cursor };
+      const read = () => users.changePages({ follow: true, limit: PAGE_SIZE, signal, ...from }).next();
+      const { value: page } = await this.#ask(read, signal, isUntried);
+      isUntried = false;
+      if (!page) continue;
+      verifyLock();
+      const before = this.#delivered;
+      await this.#deliverAll(page.changes);
+      const last = page.changes.length === PAGE_SIZE ? page.changes.at(-1) : undefined;
+      this.#deliveredUntil = last ? Date.parse(last.time) : Date.now();
+      ({ cursor } = page);
+      // After a restart, changes that were passed without a delivery count again.
+      const isAllPassed = this.#passedInRow > 0 && this.#delivered === before;
+      if (cursor === stored || isAllPassed) continue;
+      await replaceFile(options.cursor, `${cursor}\n`);
+      stored = cursor;
+    }
+  }
+
+  /** Sends the changes in their order, and several at the same time if they are of different users. */
+  async #deliverAll(changes: readonly Change[]): Promise<void> {
+    const inProgress = new Set<string>();
+    for (const change of changes) this.#undelivered.add(change);
+    const work = async () => {
+      for (;;) {
+        const next = [...this.#undelivered].find(({ subject }) => !inProgress.has(subject));
+        // Each user in progress has a worker, which sends its further changes.
+        if (!next) return;
+        inProgress.add(next.subject);
+        await this.#deliver(next);
+        this.#undelivered.delete(next);
+        inProgress.delete(next.subject);
+      }
+    };
+    await Promise.all(Array.from({ length: this.#context.options.parallel }, work));
+  }
+
+  /** Sends a change until it is delivered or passed. */
+  async #deliver(change: Change): Promise<void> {
+    const { url, progress, stop } = this.#context;
+    let refusals = 0;
+    for (let attempt = 1; ; attempt += 1) {
+      const body = JSON.stringify(await this.#write(change));
+      const reply = await send(this.#context, change.id, body, stop.now).catch((error: unknown) => {
+        if (stop.now.aborted) throw error;
+        return { status: 0, retryAfter: '', reason: reasonOf(error) };
+      });
+      const { status, retryAfter, reason = `status ${status}` } = reply;
+      const fault = `${url.origin}: ${reason}`;
+      if (status >= 200 && status < 300) {
+        this.#delivered += 1;
+        this.#passedInRow = 0;
+        return;
+      }
+      if (status === 410) throw new Failure(`${fault}: it wants no further changes`, EXIT.unwanted);
+      refusals = REFUSALS.includes(status) ? refusals + 1 : 0;
+      if (this.#writePassed && refusals === MAX_REFUSALS_OF_CHANGE) {
+        if (this.#passedInRow === MAX_PASSED_CHANGES)
+          throw new Failure(`${fault} for change ${change.id}, the third in a row, which is not passed`);
+        this.#passedInRow += 1;
+        this.#writePassed(`${JSON.stringify(change)}\n`);
+        progress.say(`${fault}. Change ${change.id} is passed.`);
+        return;
+      }
+      progress.say(`${fault}. Change ${change.id} is sent again.`);
+      await this.#pause(attempt, parseRetryAfter(retryAfter));
+    }
+  }
+
+  /** The change, with the values that its user has now if they are asked for. */
+  async #write(change: Change): Promise<object> {
+    const { users, options, stop } = this.#context;
+    if (!options.withUser) return change;
+    const user = await this.#ask(async () => {
+      const found = await users.find(change.subject, { signal: stop.now });
+      if (found === undefined) return null;
+      const version = Number(found.version.replaceAll('"', ''));
+      if (!Number.isInteger(version)) throw new UnexpectedAnswer(200, 'a version that is not a number');
+      return { ...found, version };
+    }, stop.now);
+    return { ...change, data: { ...change.data, user } };
+  }
+
+  /** The response of the service, which is asked again after any other one. */
+  async #ask<Value>(read: () => Promise<Value>, signal: AbortSignal, isOfFile = false): Promise<Value> {
+    const { options, progress } = this.#context;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await read();
+      } catch (error) {
+        if (signal.aborted) throw error;
+        if (isProblem(error, 'cursor_expired_error')) throw cursorExpired(options.cursor);
+        if (isOfFile && isProblem(error, 'validation_error'))
+          throw wrongCursor(options.cursor, reasonOf(error), EXIT.wrongUse);
+        progress.say(`The service: ${reasonOf(error)}. It is asked again.`);
+        await this.#pause(attempt);
+      }
+    }
+  }
+
+  /** Waits for a growing random time, and at least for the time that the receiver asked for, in milliseconds. */
+  async #pause(attempt: number, asked = 0): Promise<void> {
+    const longest = Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS);
+    const own = longest * (0.5 + Math.random() / 2);
+    const pause = Math.max(own, Math.min(asked || 0, MAX_RETRY_AFTER_MS));
+    await sleep(pause, undefined, { signal: this.#context.stop.soon });
+  }
+}
