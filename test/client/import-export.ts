@@ -1,17 +1,20 @@
 import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { untilReady } from '../stage/built-service.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { listen } from '../stage/listening.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 
 /**
- * Imports, exports and compares users by the command of `infra/client`, with the service and PostgreSQL on this machine, and
+ * Imports, exports, compares and relays users by the command of `infra/client`, with the service and PostgreSQL on this machine, and
  * prints time, rate and memory of each as a line of JSON. `--users <n>` is their number. The settings of PostgreSQL are
  * its own: a commit waits for the disk.
  */
@@ -41,6 +44,7 @@ try {
   await measure('import again', ['import', file], environment);
   await measure('export', ['export', '--out', exported, '--cursor', join(folder, 'cursor')], environment);
   await measure('diff', ['diff', exported], environment);
+  await measureRelay(environment);
 } finally {
   await host.remove();
   await Promise.all([postgres.stop(), issuer.stop()]);
@@ -60,9 +64,51 @@ function writeUsers(): void {
   closeSync(descriptor);
 }
 
-async function measure(what: string, words: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+/** Relays the oldest changes to a receiver in this process. */
+async function measureRelay(environment: NodeJS.ProcessEnv): Promise<void> {
+  const changes = Math.min(number, 30_000);
+  let count = 0;
+  let end = () => {};
+  const receiver = createServer((request, response) => {
+    request.resume().on('end', () => response.writeHead(204).end());
+    count += 1;
+    if (count === changes) end();
+  });
+  const { url } = await listen(receiver);
+  const own = { USERS_RELAY_URL: url, USERS_RELAY_SECRET: `whsec_${randomBytes(32).toString('base64')}` };
+  for (const parallel of ['1', '8']) {
+    count = 0;
+    const done = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const words = [
+      'relay',
+      '--cursor',
+      join(folder, `relay-${parallel}`),
+      '--from',
+      'oldest',
+      '--parallel',
+      parallel,
+    ];
+    await measure(
+      `relay, --parallel ${parallel}`,
+      words,
+      { ...environment, ...own },
+      { count: changes, done },
+    );
+  }
+  receiver.close();
+}
+
+async function measure(
+  what: string,
+  words: readonly string[],
+  env: NodeJS.ProcessEnv,
+  { count = number, done }: { readonly count?: number; readonly done?: Promise<void> } = {},
+): Promise<void> {
   const begin = performance.now();
   const child = spawn(process.execPath, [MAIN, ...words], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  void done?.then(() => child.kill());
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (part: string) => {
     said += part;
@@ -79,7 +125,7 @@ async function measure(what: string, words: readonly string[], env: NodeJS.Proce
     what,
     code,
     seconds: Number(seconds.toFixed(1)),
-    per_second: Math.round(number / seconds),
+    per_second: Math.round(count / seconds),
     peak_megabytes: used.megabytes,
     cpu_seconds: used.cpuSeconds,
     last_line: said.trimEnd().split('\n').at(-1),
