@@ -49,6 +49,16 @@ HEALTHCHECK --interval=5s --timeout=3s --start-period=5s \
     CMD ["/nodejs/bin/node", "-e", "fetch('http://127.0.0.1:9000/jwks').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 CMD ["/app/issuer.mjs"]
 
+# The command `users`, for the component `relay` of Kubernetes: docker build --target users.
+FROM build AS command
+ARG NPM_CONFIG_REGISTRY
+RUN npm ci --ignore-scripts --prefix infra/client && npm run build --prefix infra/client && \
+    npx esbuild infra/client/dist/command/main.js --bundle --platform=node --format=esm --outfile=/users.mjs
+
+FROM runtime AS users
+COPY --from=command /users.mjs /app/users.mjs
+ENTRYPOINT ["/nodejs/bin/node", "/app/users.mjs"]
+
 FROM runtime AS service
 ARG VERSION
 ARG REVISION=unknown

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 export const images = {
   service: 'user-management-service:test',
   issuer: 'user-management-issuer:test',
+  users: 'user-management-users:test',
   base: 'gcr.io/distroless/nodejs24-debian13:nonroot',
 } as const;
 

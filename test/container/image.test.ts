@@ -100,6 +100,12 @@ describe('the image', () => {
     if (isSameNode) expect(bill).toBe(createHash('sha256').update(stdout).digest('hex'));
   });
 
+  test('the image of the command relays changes', async () => {
+    expect(await docker('run', '--rm', images.users, 'relay', '--help')).toMatch(
+      /^Usage: users relay --cursor/,
+    );
+  });
+
   test('contains no shell, no package manager and no source', async () => {
     const program = `
       const files = require('node:fs').globSync('{app,bin,sbin,usr/bin,usr/sbin}/**', { cwd: '/', withFileTypes: true });

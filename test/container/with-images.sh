@@ -27,7 +27,7 @@ choose_builder
 version=$(cd "$root" && node infra/build-version.ts)
 revision=$(git -C "$root" rev-parse HEAD 2>/dev/null || echo unknown)
 created=$(git -C "$root" log -1 --format=%cI 2>/dev/null || date -u +%Y-%m-%dT%H:%M:%SZ)
-for name in issuer service; do
+for name in issuer users service; do
   say "building user-management-$name:test"
   docker build --quiet --network host --target "$name" --tag "user-management-$name:test" \
     --build-arg NPM_CONFIG_REGISTRY="$(npm config get registry 2>/dev/null)" \

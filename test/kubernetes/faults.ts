@@ -4,6 +4,7 @@ import { validate as validateCronJob } from 'kubernetes-models/_schemas/IoK8sApi
 import { validate as validateJob } from 'kubernetes-models/_schemas/IoK8sApiBatchV1Job';
 import { validate as validateConfigMap } from 'kubernetes-models/_schemas/IoK8sApiCoreV1ConfigMap';
 import { validate as validateNamespace } from 'kubernetes-models/_schemas/IoK8sApiCoreV1Namespace';
+import { validate as validateClaim } from 'kubernetes-models/_schemas/IoK8sApiCoreV1PersistentVolumeClaim';
 import { validate as validateService } from 'kubernetes-models/_schemas/IoK8sApiCoreV1Service';
 import { validate as validateServiceAccount } from 'kubernetes-models/_schemas/IoK8sApiCoreV1ServiceAccount';
 import { validate as validateIngress } from 'kubernetes-models/_schemas/IoK8sApiNetworkingV1Ingress';
@@ -25,6 +26,7 @@ const SCHEMAS = {
   'policy/v1 PodDisruptionBudget': validateBudget,
   'v1 ConfigMap': validateConfigMap,
   'v1 Namespace': validateNamespace,
+  'v1 PersistentVolumeClaim': validateClaim,
   'v1 Service': validateService,
   'v1 ServiceAccount': validateServiceAccount,
 } as Readonly<Record<string, Validate>>;

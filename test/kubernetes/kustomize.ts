@@ -8,7 +8,7 @@ export const hasKubectl = spawnSync('kubectl', ['version', '--client']).status =
 /** The result of `kubectl kustomize`, without the hash at the end of the settings' name, in the order of names. */
 export function kustomize(folder: string): readonly Resource[] {
   const output = execFileSync('kubectl', ['kustomize', folder], { encoding: 'utf8' });
-  const withoutHash = output.replace(/(user-management-service-settings)-[a-z0-9]{10}\b/g, '$1');
+  const withoutHash = output.replace(/(user-management-service(?:-relay)?-settings)-[a-z0-9]{10}\b/g, '$1');
   return byName(parseAllDocuments(withoutHash).map((document) => document.toJS()));
 }
 

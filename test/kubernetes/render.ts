@@ -11,12 +11,18 @@ interface Kustomization {
   readonly components?: readonly string[];
   readonly configMapGenerator?: readonly Literals[];
   readonly patches?: readonly {
-    readonly target: { readonly kind: string };
+    readonly target: Target;
     readonly patch: string;
     readonly options?: unknown;
   }[];
   readonly namespace?: string;
   readonly images?: readonly { readonly name: string; readonly newName: string; readonly newTag: string }[];
+}
+
+/** Regular expressions. */
+interface Target {
+  readonly kind: string;
+  readonly name?: string;
 }
 
 interface Literals {
@@ -50,7 +56,7 @@ export function render(folder: string, given: readonly Resource[] = []): readonl
   let all = [...given, ...resources.flatMap((name) => resourcesAt(within(name)))];
   for (const name of components) all = [...render(within(name), all)];
   for (const literals of configMapGenerator) all = withSettings(all, literals);
-  for (const { target, patch } of patches) replaceIn(all, target.kind, parse(patch));
+  for (const { target, patch } of patches) replaceIn(all, target, parse(patch));
   for (const resource of all) {
     if (namespace && resource.kind !== 'Namespace') resource.metadata.namespace = namespace;
     const template = resource.spec?.template ?? resource.spec?.jobTemplate?.spec.template;
@@ -83,9 +89,13 @@ function withSettings(all: Resource[], { name, behavior, literals }: Literals): 
   return all;
 }
 
-function replaceIn(all: readonly Resource[], kind: string, operations: readonly Operation[]): void {
-  const kinds = new RegExp(`^(?:${kind})$`);
-  const targets = all.filter((resource) => kinds.test(resource.kind));
+function replaceIn(
+  all: readonly Resource[],
+  { kind, name = '.*' }: Target,
+  operations: readonly Operation[],
+): void {
+  const kinds = new RegExp(`^(?:${kind}) (?:${name})$`);
+  const targets = all.filter((resource) => kinds.test(`${resource.kind} ${resource.metadata.name}`));
   for (const target of targets) {
     for (const { op, path, value } of operations) {
       const steps = path.split('/').slice(1);

@@ -1,0 +1,117 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { faultsOf } from './faults.ts';
+import { byName, hasKubectl, kustomize } from './kustomize.ts';
+import { folder } from './overlays.ts';
+import { type Resource, render } from './render.ts';
+
+const NAMES = ['prometheus', 'password-file', 'relay', 'authority', 'release'];
+const production = render(`${folder}/overlays/production`);
+const resources = NAMES.reduce(
+  (given, name) => render(`${folder}/components/${name}`, given),
+  render(`${folder}/overlays/production`),
+);
+const find = (kind: string, name: string): Resource =>
+  resources.find((one) => one.kind === kind && one.metadata.name === name) ?? {};
+const [service, relay] = ['user-management-service', 'user-management-service-relay'].map((name) =>
+  find('Deployment', name),
+) as [Resource, Resource];
+const { spec, metadata } = relay.spec.template;
+const [container] = spec.containers;
+
+test('with the component, one pod relays, as restricted as the others, and a second one starts after its end', () => {
+  const [api] = service.spec.template.spec.containers;
+
+  expect(resources.flatMap(faultsOf)).toEqual([]);
+  expect([relay.spec.replicas, relay.spec.strategy]).toEqual([1, { type: 'Recreate' }]);
+  expect(spec.securityContext).toEqual({ ...service.spec.template.spec.securityContext, fsGroup: 65532 });
+  expect(container.securityContext).toEqual(api.securityContext);
+  expect(spec).toMatchObject({ automountServiceAccountToken: false, enableServiceLinks: false });
+  // The command stops 10 seconds after SIGTERM.
+  expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(10);
+  expect(container.image).toMatch(/^registry\.example\.com\/user-management-users:/);
+});
+
+test('the cursor is on a volume, the secrets are in a Secret, and an authority is trusted', () => {
+  const { claimName } = spec.volumes.find(({ name }: Resource) => name === 'cursor').persistentVolumeClaim;
+  const mounts = container.volumeMounts.map(({ name, mountPath }: Resource) => [name, mountPath]);
+
+  expect(find('PersistentVolumeClaim', claimName).spec.accessModes).toEqual(['ReadWriteOnce']);
+  expect(mounts).toEqual([
+    ['cursor', '/var/lib/relay'],
+    ['authority', '/etc/user-management-service/authority'],
+  ]);
+  expect(container.envFrom).toEqual([
+    { configMapRef: { name: 'user-management-service-relay-settings' } },
+    { secretRef: { name: 'user-management-service-relay' } },
+  ]);
+  expect(find('ConfigMap', 'user-management-service-relay-settings').data).toEqual({
+    USERS_URL: `http://${find('Service', 'user-management-service').metadata.name}`,
+  });
+  expect(container.env[0]).toMatchObject({ name: 'NODE_EXTRA_CA_CERTS' });
+});
+
+test('the policies let the relay reach the service, and no traffic of the service reaches the relay', () => {
+  const { podSelector, egress } = find('NetworkPolicy', 'user-management-service-relay').spec;
+  const { labels } = service.spec.template.metadata;
+  const from = find('NetworkPolicy', 'user-management-service-from-relay').spec;
+
+  expect(metadata.labels).toMatchObject(podSelector.matchLabels);
+  expect([labels, labels]).toMatchObject([
+    egress[0].to[0].podSelector.matchLabels,
+    from.podSelector.matchLabels,
+  ]);
+  expect(egress[0].ports).toEqual([
+    { port: service.spec.template.spec.containers[0].ports[0].containerPort },
+  ]);
+  expect(from.ingress).toEqual([
+    { from: [{ podSelector: { matchLabels: metadata.labels } }], ports: [{ port: 'http' }] },
+  ]);
+  for (const kind of ['Service', 'PodDisruptionBudget']) {
+    const { selector } = find(kind, 'user-management-service').spec;
+    expect(metadata.labels).not.toMatchObject(selector.matchLabels ?? selector);
+  }
+});
+
+test('the other resources are those without the component', () => {
+  const names = NAMES.filter((name) => name !== 'relay');
+  const without = names.reduce((given, name) => render(`${folder}/components/${name}`, given), production);
+
+  expect(byName(resources.filter(({ metadata: { name } }) => !/relay/.test(name)))).toEqual(byName(without));
+});
+
+test('it begins with the oldest change if the volume has no cursor, and continues otherwise', () => {
+  const scratch = mkdtempSync(join(tmpdir(), 'user-management-relay-'));
+  const [cursor, program] = [join(scratch, 'cursor'), join(scratch, 'users.mjs')];
+  writeFileSync(program, 'console.log(JSON.stringify(process.argv.slice(2)));');
+  const args = container.args.map((word: string) =>
+    word.replace('/var/lib/relay/cursor', cursor).replace('/app/users.mjs', program),
+  );
+  const run = () => JSON.parse(spawnSync(process.execPath, args, { encoding: 'utf8' }).stdout);
+  const first = run();
+  writeFileSync(cursor, 'x');
+  const second = run();
+  rmSync(scratch, { recursive: true });
+
+  expect(first).toEqual(['relay', '--cursor', cursor, '--from', 'oldest', '--parallel=8']);
+  expect(second).toEqual(['relay', '--cursor', cursor, '--parallel=8']);
+});
+
+test.runIf(hasKubectl)('the component equals the result of Kustomize', () => {
+  const scratch = mkdtempSync(join(folder, 'overlays/relay-'));
+  const components = NAMES.map((name) => `  - ../../components/${name}`).join('\n');
+  writeFileSync(
+    join(scratch, 'kustomization.yaml'),
+    `apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: user-management\nresources:\n  - ../production\ncomponents:\n${components}\n`,
+  );
+  try {
+    const rendered = render(scratch);
+    expect(kustomize(scratch)).toEqual(byName(rendered));
+    expect(rendered.map(({ metadata: { name } }) => name)).toContain('user-management-service-relay');
+  } finally {
+    rmSync(scratch, { recursive: true });
+  }
+});
