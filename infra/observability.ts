@@ -1,8 +1,9 @@
 import { keepFile, table } from './generated-file.ts';
-import { alertsYaml, prometheusRuleYaml } from './observability/alerts-yaml.ts';
+import { alertsYaml, prometheusRuleYaml, relayAlertsYaml } from './observability/alerts-yaml.ts';
 import { dashboard, ROWS } from './observability/dashboard.ts';
 
 keepFile('observability/alerts.yaml', alertsYaml());
+keepFile('observability/relay-alerts.yaml', relayAlertsYaml());
 keepFile('kubernetes/components/prometheus-rule/prometheus-rule.yaml', prometheusRuleYaml());
 keepFile('observability/dashboard.json', `${JSON.stringify(dashboard(), null, 2)}\n`);
 keepFile('observability/dashboard.md', panels());

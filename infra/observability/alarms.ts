@@ -123,3 +123,27 @@ export function alarms({ window, hold, down, keysAge, unnumberedAge, drainAge }:
     },
   ];
 }
+
+/** SVC_CHANGES_RETENTION in days, unless it is set. */
+const USUAL_RETENTION_DAYS = 30;
+
+/**
+ * The alarms of `users relay`, in LogQL, for the ruler of Loki: the relay has no metrics, and writes a line every 10 seconds.
+ * A relay that ends again and again may write no such line at all.
+ */
+export const RELAY_ALARMS: readonly Alarm[] = [
+  {
+    name: 'UserManagementRelayBehind',
+    severity: 'critical',
+    expr: `max by (app) (max_over_time({app="user-management-service"} |= "relay_progress" | json lag_s="lag_s" | unwrap lag_s [5m])) > ${(USUAL_RETENTION_DAYS * 24 * 3600) / 2}`,
+    for: '0s',
+    summary: 'The oldest change that is not delivered is half as old as changes become.',
+  },
+  {
+    name: 'UserManagementRelaySilent',
+    severity: 'critical',
+    expr: 'absent_over_time({app="user-management-service"} |= "relay_progress" [5m])',
+    for: '10m',
+    summary: 'The relay does not run.',
+  },
+];

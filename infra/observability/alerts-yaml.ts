@@ -1,11 +1,11 @@
 import { stringify } from 'yaml';
-import { alarms, type Patience, USUAL } from './alarms.ts';
+import { type Alarm, alarms, type Patience, RELAY_ALARMS, USUAL } from './alarms.ts';
 
 const RUNBOOK = 'infra/observability/README.md#';
 
 /** The alarms as a file of Prometheus rules. */
 export function alertsYaml(patience: Patience = USUAL): string {
-  return toYaml(rules(patience));
+  return toYaml(rules(alarms(patience)));
 }
 
 /** The alarms as a resource of the Prometheus Operator. */
@@ -16,19 +16,24 @@ export function prometheusRuleYaml(): string {
     apiVersion: 'monitoring.coreos.com/v1',
     kind: 'PrometheusRule',
     metadata,
-    spec: rules(USUAL),
+    spec: rules(alarms(USUAL)),
   });
 }
 
-function rules(patience: Patience) {
-  const all = alarms(patience).map(({ name, severity, expr, for: hold, summary }) => ({
+/** The alarms of the relay as a file of rules of Loki. */
+export function relayAlertsYaml(): string {
+  return toYaml(rules(RELAY_ALARMS, 'user-management-service-relay'));
+}
+
+function rules(list: readonly Alarm[], group = 'user-management-service') {
+  const all = list.map(({ name, severity, expr, for: hold, summary }) => ({
     alert: name,
     expr,
     for: hold,
     labels: { severity },
     annotations: { summary, runbook: RUNBOOK + name.toLowerCase() },
   }));
-  return { groups: [{ name: 'user-management-service', rules: all }] };
+  return { groups: [{ name: group, rules: all }] };
 }
 
 function toYaml(content: object): string {

@@ -1,9 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parser } from '@grafana/lezer-logql';
 import { describe, expect, test } from 'vitest';
-import { stringify } from 'yaml';
-import { alarms, USUAL } from '../../infra/observability/alarms.ts';
+import { parse, stringify } from 'yaml';
+import { alarms, RELAY_ALARMS, USUAL } from '../../infra/observability/alarms.ts';
+import { SETTINGS } from '../../lib/settings/settings.ts';
 import { promtool } from './prometheus.ts';
 
 const OBSERVABILITY = join(import.meta.dirname, '../../infra/observability');
@@ -193,13 +195,22 @@ describe('with the usual durations', () => {
   });
 });
 
+test('the alarms of the relay are LogQL, and one fires at half of the retention of the changes', () => {
+  const [{ rules }] = parse(readFileSync(join(OBSERVABILITY, 'relay-alerts.yaml'), 'utf8')).groups;
+  const days = SETTINGS.SVC_CHANGES_RETENTION?.parse(undefined) as number;
+
+  for (const { expr } of rules) expect(String(parser.parse(expr))).not.toContain('⚠');
+  expect(String(parser.parse('absent_over_time({app="x"} |= "y" [5m'))).toContain('⚠');
+  expect(rules[0].expr).toMatch(new RegExp(`\\| unwrap lag_s \\[5m\\]\\)\\) > ${(days * 24 * 3600) / 2}$`));
+});
+
 test('every alarm is tested firing and silent, and its section of the runbook has the meaning, where to look and what to do', () => {
   const runbook = readFileSync(join(OBSERVABILITY, 'README.md'), 'utf8').split(/^## /m);
-  for (const { name } of alarms(USUAL)) {
-    const outcomes = CASES[name]?.map(([, fires]) => fires);
+  for (const { name } of alarms(USUAL))
+    expect(new Set(CASES[name]?.map(([, fires]) => fires)), name).toEqual(new Set([true, false]));
+  for (const { name } of [...alarms(USUAL), ...RELAY_ALARMS]) {
     const section = runbook.find((text) => text.startsWith(`${name}\n`)) ?? '';
 
-    expect(new Set(outcomes), name).toEqual(new Set([true, false]));
     expect(
       [...section.matchAll(/^- \*\*(\w+)\*\*/gm)].map(([, word]) => word),
       name,
