@@ -3,7 +3,7 @@ import { defineExperiment } from '../experiment.ts';
 
 export const experiment = defineExperiment({
   name: 'import',
-  promise: 'Measures how fast the command users imports and exports users, and its memory.',
+  promise: 'Measures how fast the command users imports, exports, compares and relays, and its memory.',
   takes: 'a few minutes',
   needs: 'the npm registry, and a quiet machine',
   run: ({ words }) =>
