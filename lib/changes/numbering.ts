@@ -82,7 +82,7 @@ export class ChangeNumbering {
           select greatest(settled, max(sequence)) as top, greatest(settled, ${startOfNode(sql`max(sequence)`)}) as base,
             bool_or(sequence <= settled_before) or (select bool_or(is_by_time) from candidate) as is_by_time
           from head cross join taken group by settled
-        ), placed as materialized (
+        ), placed as (
           select position + row_number() over (order by case when is_by_time then time end, sequence) as position,
             user_id, version, type, changed, actor, request_id, time, identity
           from head cross join taken cross join step

@@ -7,8 +7,8 @@ import { sql } from 'kysely';
 export const clock = sql`clock as materialized (select clock_timestamp()::timestamptz(3) as now)`;
 
 /**
- * A condition that always holds once the schema is migrated, for an insert from a query over common table expressions.
- * Because it reads a table of the schema, Citus sends the insert to the worker of the schema. Otherwise it opens a
- * transaction at every worker, so that the outage of one stops all of them.
+ * A condition that always holds, for an insert from a query over common table expressions. Because it names a table of
+ * the schema, Citus sends the insert to the worker of the schema. Otherwise it opens a transaction at every worker, so that
+ * the outage of one stops all of them. No name is null, which PostgreSQL 17 and later know without reading the table.
  */
-export const isInSchema = sql`exists (select from kysely_migration)`;
+export const isInSchema = sql`not exists (select from kysely_migration where name is null)`;
