@@ -1,6 +1,5 @@
 // Bun.serve and Bun.sql, which prepares its statements by itself: token cache.
 import { changes, isUuid, newUser, newUsers, page } from './input.mjs';
-import { nextLink } from './next-link.mjs';
 import { settings } from './settings.mjs';
 import { refusalOf } from './tokens.mjs';
 
@@ -87,4 +86,12 @@ const bodyOf = (request) => request.json().catch(() => undefined);
 function json(request, body, status = 200, headers = {}) {
   const requestId = request.headers.get('x-request-id') ?? crypto.randomUUID();
   return Response.json(body, { status, headers: { 'X-Request-ID': requestId, ...headers } });
+}
+
+/** The link to the page after this one; undefined at the end. */
+function nextLink(users, { limit, email }) {
+  if (users.length < limit || email !== undefined) return undefined;
+  const { created_at, id } = users.at(-1);
+  const cursor = Buffer.from(`${created_at.toISOString()} ${id}`).toString('base64url');
+  return `</api/v1/users/?limit=${limit}&cursor=${cursor}>; rel="next"`;
 }

@@ -1,6 +1,5 @@
-"""FastAPI on uvicorn with uvloop and httptools: SQLAlchemy over asyncpg, PyJWT at every request."""
+"""FastAPI on uvicorn with uvloop and httptools: SQLAlchemy over asyncpg, PyJWT at every request. It has what users compare."""
 
-import base64
 import os
 import re
 import secrets
@@ -11,7 +10,7 @@ from typing import List, Optional
 
 import jwt
 import uvicorn
-from fastapi import Depends, FastAPI, HTTPException, Request, Response
+from fastapi import Depends, FastAPI, HTTPException, Request
 from pydantic import BaseModel, Field, validator
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
@@ -40,10 +39,6 @@ class UserCreate(BaseModel):
         if not ADDRESS.match(value):
             raise ValueError("no address")
         return value
-
-
-class UserBatch(BaseModel):
-    items: List[UserCreate] = Field(min_items=1, max_items=100)
 
 
 class UserUpdate(BaseModel):
@@ -131,41 +126,11 @@ async def create(user: UserCreate):
     return first(await rows(statement, {"id": uuid7(), **user.dict()}))
 
 
-@app.post("/api/v1/users/batch", status_code=201, response_model=List[UserRead], dependencies=[writes])
-async def create_all(batch: UserBatch):
-    statement = (
-        "insert into users (id, email, full_name) select * from unnest(cast(:ids as uuid[]),"
-        f" cast(:emails as text[]), cast(:names as text[])) returning {COLUMNS}"
-    )
-    emails, names = [user.email for user in batch.items], [user.full_name for user in batch.items]
-    return await rows(statement, {"ids": [uuid7() for _ in emails], "emails": emails, "names": names})
-
-
 @app.get("/api/v1/users/", response_model=List[UserRead], dependencies=[reads])
-async def list_users(
-    response: Response,
-    limit: int = 100,
-    cursor: Optional[str] = None,
-    email: Optional[str] = None,
-):
+async def list_users(limit: int = 100):
     if not 1 <= limit <= 1000:
         raise HTTPException(422)
-    values, order = {"limit": limit}, "order by created_at, id limit :limit"
-    if email is not None:
-        folded = 'lower(cast(:email as text) collate "C")'
-        statement = f'select {COLUMNS} from users where lower(email collate "C") = {folded} limit :limit'
-        return await rows(statement, {**values, "email": email})
-    if cursor is None:
-        found = await rows(f"select {COLUMNS} from users {order}", values)
-    else:
-        moment, last = base64.urlsafe_b64decode(cursor + "==").decode().split(" ")
-        values.update(moment=datetime.fromisoformat(moment.replace("Z", "+00:00")), id=uuid.UUID(last))
-        found = await rows(f"select {COLUMNS} from users where (created_at, id) > (:moment, :id) {order}", values)
-    if len(found) == limit:
-        place = f"{written(found[-1]['created_at'])} {found[-1]['id']}"
-        after = base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
-        response.headers["Link"] = f'</api/v1/users/?limit={limit}&cursor={after}>; rel="next"'
-    return found
+    return await rows(f"select {COLUMNS} from users order by created_at, id limit :limit", {"limit": limit})
 
 
 @app.get("/api/v1/users/changes")

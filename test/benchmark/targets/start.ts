@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../../host/development/free-port.ts';
 import { residentMemory } from '../../lab/meters/memory.ts';
@@ -72,17 +71,10 @@ export async function startServer(programAt: (port: number) => Program) {
   };
 }
 
-function isHealthy(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const asked = request(
-      { port, host: '127.0.0.1', path: '/health', agent: false, timeout: 5000 },
-      (response) => {
-        response.resume().on('end', () => resolve(response.statusCode === 200));
-      },
-    );
-    asked
-      .on('timeout', () => asked.destroy())
-      .on('error', () => resolve(false))
-      .end();
-  });
+async function isHealthy(port: number): Promise<boolean> {
+  const asked = fetch(`http://127.0.0.1:${port}/health`, { signal: AbortSignal.timeout(5000) });
+  return asked.then(
+    async (response) => (await response.text()) !== '' && response.ok,
+    () => false,
+  );
 }
