@@ -1,4 +1,4 @@
-import { nextIn } from '../../lab/ledger/changes.ts';
+import { readPage } from '../../lab/ledger/changes.ts';
 import { userIn } from '../../lab/ledger/ledger.ts';
 import { sideBySide } from '../../lab/load/callers.ts';
 import type { Row } from '../run-row.ts';
@@ -51,7 +51,7 @@ export const paging: Row = {
   promise: 'Walks by links while users are created and deleted: each user that stays is seen exactly once.',
   trials: 60,
   brief: 6,
-  async run({ startService, tries, claim, random, token, postgres }) {
+  async run({ startService, tries, claim, random, postgres }) {
     const service = await startService();
     await postgres.query(
       `INSERT INTO users (id, email, created_at)
@@ -86,10 +86,9 @@ export const paging: Row = {
     async function walk(first: string): Promise<readonly string[]> {
       const ids: string[] = [];
       for (let path: string | undefined = first; path; ) {
-        const headers = { authorization: `Bearer ${await token()}` };
-        const response: Response = await fetch(service.url + path, { headers });
-        ids.push(...((await response.json()) as { id: string }[]).map(({ id }) => id));
-        path = nextIn(response);
+        const page: Awaited<ReturnType<typeof readPage<{ id: string }>>> = await readPage(service, path);
+        ids.push(...(page?.items ?? []).map(({ id }) => id));
+        path = page?.next;
       }
       return ids;
     }

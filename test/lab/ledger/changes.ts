@@ -17,33 +17,42 @@ export type Change = {
 /** Its position, which its id begins with. */
 export const positionOf = ({ id }: Change): bigint => BigInt(id.split('-')[0] ?? '');
 
-/** A page, and the path of the next one. */
-export type ChangesPage = { readonly changes: readonly Change[]; readonly next: string };
+/** A page of a list or of the changes, and the path of the next one; undefined without one. */
+type Page<Item> = {
+  readonly items: readonly Item[];
+  readonly next: string | undefined;
+  /** When the request was sent whose response this is. */
+  readonly sent: number;
+};
 
 type Service = { readonly url: string; readonly token: () => Promise<string> };
 
 /** Where reading begins. */
 export const FIRST_CHANGES = '/api/v1/users/changes?limit=1000';
 
-/** One page of changes; undefined when there was no answer, 503, or 401, as while a new key is not known yet. */
-export async function changesPage(
+const PAUSE_MS = 20;
+
+/**
+ * Reads a page, again until there is a response other than 503, or 401, as while a new key is not known yet. Undefined if
+ * the signal aborts it.
+ */
+export async function readPage<Item>(
   { url, token }: Service,
   path: string,
   signal?: AbortSignal,
-): Promise<ChangesPage | undefined> {
-  const headers = { authorization: `Bearer ${await token()}` };
-  const request = { headers, ...(signal && { signal }) };
-  const response = await fetch(url + path, request).catch(() => undefined);
-  if (!response || response.status === 503 || response.status === 401) {
-    await response?.body?.cancel().catch(() => {});
-    return undefined;
+): Promise<Page<Item> | undefined> {
+  for (;;) {
+    const request = { headers: { authorization: `Bearer ${await token()}` }, ...(signal && { signal }) };
+    const sent = performance.now();
+    const response = await fetch(url + path, request).catch(() => undefined);
+    const text = await response?.text().catch(() => undefined);
+    if (response && text !== undefined && response.status === 200)
+      return { items: JSON.parse(text), next: nextIn(response), sent };
+    if (response && text !== undefined && response.status !== 503 && response.status !== 401)
+      throw new Error(`${path} is ${response.status}: ${text}`);
+    if (signal?.aborted) return undefined;
+    await sleep(PAUSE_MS);
   }
-  const text = await response.text().catch(() => undefined);
-  if (text === undefined) return undefined;
-  if (response.status !== 200) throw new Error(`${path} is ${response.status}: ${text}`);
-  const next = nextIn(response);
-  if (!next) throw new Error(`${path} has no next link`);
-  return { changes: JSON.parse(text), next };
 }
 
 /** The target of the link to the next page; undefined without one. */
@@ -54,13 +63,10 @@ export const nextIn = ({ headers }: Response): string | undefined =>
 export async function allChanges(service: Service): Promise<readonly Change[]> {
   const all: Change[] = [];
   for (let path = FIRST_CHANGES; ; ) {
-    const page = await changesPage(service, path);
-    if (!page) {
-      await sleep(50);
-      continue;
-    }
-    if (page.changes.length === 0) return all;
-    all.push(...page.changes);
+    const page = await readPage<Change>(service, path);
+    if (!page?.next) throw new Error(`${path} has no next link`);
+    if (page.items.length === 0) return all;
+    all.push(...page.items);
     path = page.next;
   }
 }

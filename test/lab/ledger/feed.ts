@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { FeedHistory, FeedRead, PlacedChange, WriteSpan } from '../../model/windows.ts';
 import type { Random } from '../load/random.ts';
-import { type Change, changesPage, FIRST_CHANGES, positionOf } from './changes.ts';
+import { type Change, FIRST_CHANGES, positionOf, readPage } from './changes.ts';
 import { type Entry, isAcknowledged, isInDoubt, isKeyInUse, type Ledger } from './ledger.ts';
 
 /** Changes of a full page: the limit in FIRST_CHANGES. */
@@ -103,17 +102,14 @@ export function startReader(service: Service, random: Random, restarts: number) 
       const isLast = isStopped;
       // A read that waits may return less than a read up to the head.
       const waits = random.chance(0.5);
-      const sent = performance.now();
-      const page = await changesPage(service, waits ? `${path}&wait=1` : path, restart);
-      if (!page) {
-        await sleep(20);
-        continue;
-      }
-      page.changes.forEach(take);
-      if (!waits && page.changes.length < CHANGES_PER_PAGE)
-        reads.push({ sent, answered: performance.now(), upTo: read });
+      const page = await readPage<Change>(service, waits ? `${path}&wait=1` : path, restart);
+      if (!page) continue;
+      if (!page.next) throw new Error(`${path} has no next link`);
+      page.items.forEach(take);
+      if (!waits && page.items.length < CHANGES_PER_PAGE)
+        reads.push({ sent: page.sent, answered: performance.now(), upTo: read });
       path = page.next.replace('&wait=1', '');
-      if (page.changes.length === 0 && isLast) return;
+      if (page.items.length === 0 && isLast) return;
     }
   }
 
