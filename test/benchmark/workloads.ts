@@ -141,7 +141,7 @@ export const workloads: readonly Workload[] = [
   reads('deep-list', `list of ${USERS_PER_PAGE} by key, deep inside`, prepared, {
     async prepare(ask, users) {
       let page: string | undefined = `${USERS}?limit=${MAX_USERS_PER_PAGE}`;
-      for (let seen = 0; page !== undefined && seen < users * DEEP_SHARE; seen += MAX_USERS_PER_PAGE) {
+      for (let seen = MAX_USERS_PER_PAGE; page && seen < users * DEEP_SHARE; seen += MAX_USERS_PER_PAGE) {
         page = nextPage(await ask(page));
       }
       return page?.replace(`limit=${MAX_USERS_PER_PAGE}`, `limit=${USERS_PER_PAGE}`);

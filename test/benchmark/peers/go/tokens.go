@@ -5,7 +5,7 @@ import (
 	"log"
 	"sync"
 
-	"github.com/golang-jwt/jwt/v4"
+	"github.com/golang-jwt/jwt"
 )
 
 const cacheEntries = 10000
