@@ -28,7 +28,7 @@ export function banner({ settings, service: { url, port }, database, issuer, tok
     ...(database ? [`  SVC_POSTGRES_HOST=${database.host}`, `  SVC_POSTGRES_PORT=${database.port}`] : []),
     `  SVC_OAUTH_ISSUER=${oauth.issuer}`,
     `  SVC_OAUTH_JWKS_URI=${oauth.jwksUri}`,
-    `  SVC_OAUTH_AUDIENCE=${oauth.audience}`,
+    `  SVC_OAUTH_AUDIENCE=${oauth.audience.join()}`,
     `  SVC_OAUTH_ROLES_CLAIM=${oauth.rolesClaim}`,
     '',
     headline(

@@ -7,9 +7,9 @@ import { JWKStore, OAuth2Issuer, OAuth2Service, type TokenRequestIncomingMessage
 import { listen, urlOf } from '../listen.ts';
 import { createWhole } from './postgres/place.ts';
 
-/** The audience of its tokens, its address (port 0 for a free port), and the file that keeps its key across restarts. */
+/** The audiences of its tokens, its address (port 0 for a free port), and the file that keeps its key across restarts. */
 export interface TokenIssuerOptions {
-  readonly audience: string;
+  readonly audience: string | readonly string[];
   readonly host?: string;
   readonly port: number;
   readonly keyFile?: string;
@@ -42,7 +42,7 @@ export async function startTokenIssuer(options: TokenIssuerOptions) {
   const claimsOf = ({ clientId, roles = DEFAULT_ROLES }: TokenOrder) => ({
     sub: clientId,
     client_id: clientId,
-    aud: [audience, ...roles],
+    aud: [audience, ...roles].flat(),
   });
 
   const service = new OAuth2Service(oauth);

@@ -163,7 +163,8 @@ export function hasExpectedClaims(
     const { iss, aud, exp } = decodeJwt(token);
     const isCurrent =
       Number(exp) > Math.floor(Date.now() / 1000) - clockTolerance && Number(exp) <= MAX_DATE_S;
-    return iss === issuer && [aud].flat().includes(audience) && typeof exp === 'number' && isCurrent;
+    const isForService = [aud].flat().some((name) => audience.some((own) => own === name));
+    return iss === issuer && isForService && typeof exp === 'number' && isCurrent;
   } catch {
     return false;
   }

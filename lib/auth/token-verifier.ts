@@ -97,7 +97,8 @@ export class TokenVerifier {
 
   /** Without a `kid` several keys may match, and jose takes one. Undefined if no key verifies the signature. */
   async #verifyByOne(keys: readonly UsableKey[], token: string) {
-    const { issuer, audience, clockTolerance } = this.#settings;
+    const { issuer, clockTolerance } = this.#settings;
+    const audience = [...this.#settings.audience];
     for (const key of keys) {
       try {
         const rules = { algorithms: [...listNames(key.algorithm)], issuer, audience, clockTolerance };

@@ -170,6 +170,11 @@ export const source = setting('a file path or an http(s) URL without credentials
   return isSource ? given : undefined;
 });
 
+/** Texts, separated by commas. */
+export const texts = list('text, without quotes around it, or several separated by commas', (given) =>
+  given !== '' && isPlain(given) ? given : undefined,
+);
+
 /** Some of ALGORITHMS, separated by commas. */
 export const algorithms = list(`a list of ${ALGORITHMS.join(', ')}`, (given) =>
   ALGORITHMS.find((known) => known === given),

@@ -43,8 +43,8 @@ const DECLARED = {
       "URL of the identity provider's public keys (JWKS).",
     ),
     issuer: setting('SVC_OAUTH_ISSUER', form.text()).describe('Required `iss` claim of a token.'),
-    audience: setting('SVC_OAUTH_AUDIENCE', form.text()).describe(
-      'Required `aud` claim of a token. If the claim is a list, one member must be this value.',
+    audience: setting('SVC_OAUTH_AUDIENCE', form.texts).describe(
+      'Required `aud` claim of a token: one of these. If the claim is a list, one member must be.',
     ),
     rolesClaim: setting('SVC_OAUTH_ROLES_CLAIM', form.text('a claim name').default('roles')).describe(
       'Claim that holds the roles. Use `scope` for providers with scopes, and a dotted name for a nested claim.',

@@ -132,6 +132,34 @@ describe('aud', () => {
   });
 });
 
+describe('with several audiences in SVC_OAUTH_AUDIENCE, aud', () => {
+  let several: Gate;
+
+  beforeAll(async () => {
+    several = await startGate({ SVC_OAUTH_AUDIENCE: 'one, https://two.example/' });
+    return () => several.stop();
+  });
+
+  test.each([['one'], ['https://two.example/'], [['other', 'one']], [['https://two.example/', 'one']]])(
+    '%j is accepted',
+    async (aud) => {
+      await several.expectAccepted(await several.issuer.sign({ aud }));
+    },
+  );
+
+  test.each([
+    ['one, https://two.example/'],
+    ['one,https://two.example/'],
+    ['two'],
+    [''],
+    [[]],
+    [['']],
+    [[['one']]],
+  ])('%j is 401', async (aud) => {
+    await several.expectRefused(await several.issuer.sign({ aud: aud as never }));
+  });
+});
+
 describe('sub', () => {
   test.each(['svc', '1', 'urn:service:billing', 'Zoë 🌍'])('%s is accepted', async (sub) => {
     await gate.expectAccepted(await signed({ sub }));

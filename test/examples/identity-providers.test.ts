@@ -35,7 +35,8 @@ test.each(Object.keys(SHAPES))(
     const issuer = await startIssuer();
     // The keys are those of the tests' issuer. Everything else is as in the example.
     const service = await startService({ ...settings, SVC_OAUTH_JWKS_URI: issuer.jwksUri });
-    const { SVC_OAUTH_ISSUER: iss, SVC_OAUTH_AUDIENCE: aud } = settings;
+    const { SVC_OAUTH_ISSUER: iss, SVC_OAUTH_AUDIENCE: audiences } = settings;
+    const aud = audiences?.split(',').at(-1);
     const call = async (roles: string[], method: string, body?: object) => {
       const claims = { iss, aud, roles: undefined, ...SHAPES[name]?.(roles) };
       const authorization = `Bearer ${await issuer.sign(claims as never)}`;

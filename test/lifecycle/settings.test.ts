@@ -82,8 +82,8 @@ const SETTINGS: readonly (readonly [
   [
     'SVC_OAUTH_AUDIENCE',
     (settings) => TOKENS(settings).audience,
-    { 'any text': 'any text', '\tb"c\r\n': 'b"c' },
-    QUOTED,
+    { 'any text': ['any text'], '\tb"c\r\n': ['b"c'], ' a , https://b/c ': ['a', 'https://b/c'] },
+    [...QUOTED, ',', 'a,', ',a', 'a, ,b', 'a,"b"'],
   ],
   [
     'SVC_OAUTH_ROLES_CLAIM',
@@ -296,7 +296,7 @@ test('every optional setting has its default', () => {
     oauth: {
       jwksUri: 'https://id.example.com/jwks',
       issuer: 'https://id.example.com',
-      audience: 'users',
+      audience: ['users'],
       rolesClaim: 'roles',
       algorithms: ALGORITHMS,
       clockTolerance: 0,

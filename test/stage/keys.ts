@@ -22,7 +22,7 @@ export async function startVerifier({
   const settings: Settings['oauth'] = {
     jwksUri: issuer.jwksUri,
     issuer: issuer.issuer,
-    audience: issuer.audience,
+    audience: ['another', issuer.audience],
     rolesClaim: 'roles',
     deleteRole: 'users.write',
     algorithms,
