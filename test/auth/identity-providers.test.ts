@@ -1,12 +1,20 @@
 import { readFileSync } from 'node:fs';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
+import { CHANGES, type ChangeBody } from '../stage/changes.ts';
 import { type Gate, startGate } from '../stage/gate.ts';
+import { freshKey } from '../stage/keyed.ts';
+import { freshAddress, readResponse, USERS, type UserBody } from '../stage/responses.ts';
+import { startService } from '../stage/service.ts';
+import { startIssuer } from '../stage/tokens.ts';
 
 // Tokens in the form of the providers' documentation, signed by the tests' own issuer. What they need and lack is in
 // infra/identity-providers/README.md.
 let gate: Gate | undefined;
 
-afterEach(() => gate?.stop());
+afterEach(async () => {
+  await gate?.stop();
+  gate = undefined;
+});
 
 /** A gate with this SVC_OAUTH_ROLES_CLAIM. A claim or header parameter of `undefined` is left out of a token. */
 async function gateFor(rolesClaim: string) {
@@ -119,6 +127,41 @@ test('Cognito has no aud, and scopes that are not roles; the documented trigger 
   const added = await triggered({ request: { scopes }, callerContext: { clientId: issuer.audience } });
   expect(added).toEqual({ aud: issuer.audience, roles: ['users.read'] });
   await expectAccepted(await sign({ ...claims, ...added }));
+});
+
+test('instances with a second issuer serve the same users, and callers with one sub share actor and keys', async () => {
+  const first = await startService();
+  const issuer = await startIssuer();
+  const second = await startService({}, { database: first.database, issuer });
+  onTestFinished(async () => {
+    await second.stop();
+    await Promise.all([first.stop(), issuer.stop()]);
+  });
+  const key = { headers: { 'idempotency-key': freshKey() } };
+  const [values, others] = [{ email: freshAddress() }, { email: freshAddress() }];
+  const created = await readResponse(await first.call('POST', USERS, values, key));
+  const replayed = await readResponse(await second.call('POST', USERS, values, key));
+  const user = created.body as UserBody;
+  await second.call('PATCH', USERS + user.id, { full_name: 'Ada' });
+  const changes = (await (await first.call('GET', CHANGES)).json()) as ChangeBody[];
+  const crossed = [
+    await first.call('GET', USERS, undefined, {
+      headers: { authorization: `Bearer ${await issuer.sign()}` },
+    }),
+    await second.call('GET', USERS, undefined, {
+      headers: { authorization: `Bearer ${await first.issuer.sign()}` },
+    }),
+  ];
+
+  expect(created.status).toBe(201);
+  expect(replayed).toMatchObject({ status: 201, headers: { 'idempotency-replayed': 'true' }, body: user });
+  expect((await second.call('POST', USERS, others, key)).status).toBe(422);
+  expect((await second.call('POST', USERS, others)).status).toBe(201);
+  expect(changes.map(({ type, data }) => `${type} by ${data.actor}`)).toEqual([
+    'user.created by svc-test',
+    'user.updated by svc-test',
+  ]);
+  expect(crossed.map(({ status }) => status)).toEqual([401, 401]);
 });
 
 /** The claims that the documented trigger adds to an access token. */
