@@ -9,6 +9,7 @@ import { feedHead } from './0005-feed-head.ts';
 import { externalIds } from './0006-external-ids.ts';
 import { emailRule } from './0007-email-rule.ts';
 import { setBackSequence } from './0008-set-back-sequence.ts';
+import { erasure } from './0009-erasure.ts';
 
 /** The migrations, in their order. `kysely_migration` keeps their names for ever, and CHANGELOG.md has each of them. */
 export const migrations = {
@@ -20,6 +21,7 @@ export const migrations = {
   '0006-external-ids': externalIds,
   '0007-email-rule': emailRule,
   '0008-set-back-sequence': setBackSequence,
+  '0009-erasure': erasure,
 } as const satisfies Readonly<Record<string, Migration>>;
 
 /** The last migration, which this version of the service requires. */

@@ -10,6 +10,10 @@ import { createDatabase, type DatabaseOptions } from '../stage/postgres.ts';
 const EMAIL_RULE = '0007-email-rule';
 const before = Object.fromEntries(Object.entries(migrations).filter(([name]) => name < EMAIL_RULE));
 
+/** Runs the migrations of 1.2.0: the next version drops the index that instances of 1.1.0 use. */
+const migrateTo120 = (settings: ReturnType<typeof settingsFor>) =>
+  migrate(settings, Object.fromEntries(Object.entries(migrations).filter(([name]) => name < '0009')));
+
 const TURKISH = { locale: "LOCALE_PROVIDER icu ICU_LOCALE 'tr' LC_COLLATE 'C' LC_CTYPE 'C'" };
 
 /** A database with the tables of 1.1.0, and an index of external ids by a build between 1.1.0 and 1.2.0. */
@@ -69,7 +73,7 @@ test('a new database has one index of emails', async () => {
 test('the unique indexes are replaced, and the version before keeps an index for its lookups', async () => {
   const made = await earlierDatabase();
   await insert(made, 'é@example.com');
-  await runMigrations(made.settings);
+  await migrateTo120(made.settings);
 
   expect(await indexes(made)).toEqual(REPLACED);
   await insert(made, 'É@example.com');
@@ -83,7 +87,7 @@ test('a write that begins before the migration is not refused, and counts', asyn
     made.database,
     `INSERT INTO users (id, email) VALUES ('${id}', 'held@example.com')`,
   );
-  const migrated = runMigrations(made.settings);
+  const migrated = migrateTo120(made.settings);
   await insert(made, 'other@example.com');
   await writer.commit();
   await migrated;
@@ -109,7 +113,7 @@ test('runs that are interrupted anywhere, and runs at once without a common lock
       () => true,
       () => false,
     );
-    await runMigrations(made.settings);
+    await migrateTo120(made.settings);
     expect(await indexes(made)).toEqual(REPLACED);
     await made.admin.query(`DELETE FROM kysely_migration WHERE name >= '${EMAIL_RULE}'`);
   }
@@ -117,8 +121,8 @@ test('runs that are interrupted anywhere, and runs at once without a common lock
 
   const again = await earlierDatabase();
   const unlocked = { ...again.settings, engine: 'distributed' } as const;
-  await Promise.allSettled([1, 2, 3, 4].map(() => runMigrations(unlocked)));
-  await runMigrations(again.settings);
+  await Promise.allSettled([1, 2, 3, 4].map(() => migrateTo120(unlocked)));
+  await migrateTo120(again.settings);
   expect(await indexes(again)).toEqual(REPLACED);
 });
 
@@ -127,7 +131,7 @@ test('users whose emails become the same end the migration with their number and
   const ids = [await insert(made, 'info@x.example'), await insert(made, 'INFO@x.example')];
   const third = await insert(made, 'ınfo@y.example');
   const indexesBefore = await indexes(made);
-  const fault: Error = await runMigrations(made.settings).then(
+  const fault: Error = await migrateTo120(made.settings).then(
     () => expect.unreachable(),
     (thrown) => thrown,
   );
@@ -137,6 +141,6 @@ test('users whose emails become the same end the migration with their number and
   expect(fault.message).not.toMatch(new RegExp(`@|${third}`));
   expect(await indexes(made)).toEqual(indexesBefore);
   await made.admin.query(`DELETE FROM users WHERE id = '${ids[0]}'`);
-  await runMigrations(made.settings);
+  await migrateTo120(made.settings);
   expect(await indexes(made)).toEqual(REPLACED);
 });
