@@ -107,7 +107,8 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     },
   },
   upgrade: {
-    proves: '1.0.0, 1.1.0 and this version serve with one database of a million users.',
+    proves:
+      '1.2.0 and this version serve with one database of a million users, and this one with the data of 1.0.0.',
     needs: 'a clone with its history',
     takes: '2 minutes',
     tests: { fileParallelism: false, testTimeout: 180_000, hookTimeout: 180_000 },

@@ -14,21 +14,25 @@ import { startIssuer } from '../stage/tokens.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** The commits of these versions. */
-const COMMITS = {
-  '1.0.0': '214abf8b8816f6da52832c0c201a2124416be05c',
-  '1.1.0': 'cef236a707ebf02dd6e1ea866367b4ea31a0a933',
-} as const;
+type Version = '1.0.0' | '1.2.0';
+
+/** The commit of a version: see RELEASING.md. */
+function commitOf(version: Version): string {
+  if (version === '1.0.0') return '214abf8b8816f6da52832c0c201a2124416be05c';
+  const search = ['log', '--grep', `^Release ${version}$`, '--max-count=1', '--format=%H'];
+  return execFileSync('git', search, { cwd: ROOT, encoding: 'utf8' }).trim();
+}
 
 /**
  * The sources of an earlier version, in a folder of their own, with the packages of this version.
  *
  * @throws if the clone does not have the commit, because there is nothing to compare with
  */
-export function checkOutVersion(version: keyof typeof COMMITS): string {
+export function checkOutVersion(version: Version): string {
   const folder = openFolder();
+  const commit = commitOf(version);
   try {
-    const archive = execFileSync('git', ['archive', COMMITS[version]], {
+    const archive = execFileSync('git', ['archive', commit], {
       cwd: ROOT,
       maxBuffer: 2 ** 28,
       stdio: 'pipe',
@@ -37,7 +41,7 @@ export function checkOutVersion(version: keyof typeof COMMITS): string {
   } catch (cause) {
     rmSync(folder, { recursive: true });
     const remedy = 'the history of the repository is needed (git fetch --unshallow)';
-    throw new Error(`version ${version}, ${COMMITS[version]}, cannot be checked out: ${remedy}`, { cause });
+    throw new Error(`version ${version}, ${commit}, cannot be checked out: ${remedy}`, { cause });
   }
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
   return folder;
@@ -57,7 +61,7 @@ class EarlierStage {
 }
 
 /** The stage of the following tests. It has its values when the first of them begins. */
-export function stageOfVersion(version: keyof typeof COMMITS): EarlierStage {
+export function stageOfVersion(version: Version): EarlierStage {
   const stage = new EarlierStage();
   beforeAll(async () => {
     stage.folder = checkOutVersion(version);
