@@ -59,13 +59,14 @@ export async function startCountedHost(variables: Variables, preloaded: readonly
     });
   }
 
-  await until('the host is ready', async () => {
+  const isReady = async () => {
     if (child.exitCode !== null) throw new Error('the host has ended');
     return send({ method: 'GET', target: '/ready' }).then(
       ({ status }) => status === 200,
       () => false,
     );
-  });
+  };
+  await until('the host is ready', isReady, { seconds: 60 });
 
   return {
     send,
