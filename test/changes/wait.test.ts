@@ -9,8 +9,7 @@ import {
   untilNothingPolls,
   untilPolling,
 } from '../stage/changes.ts';
-import { connectTo } from '../stage/connection.ts';
-import { requestText } from '../stage/raw-client.ts';
+import { connectTo, requestText } from '../stage/connection.ts';
 import { freshAddress, refusal, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { timed } from '../stage/timed.ts';

@@ -1,7 +1,6 @@
 import { expect } from 'vitest';
-import type { HttpResponse } from '../http/rules/exchange.ts';
 import { lint } from '../http/rules/rules.ts';
-import type { RawRequest } from '../stage/raw-request.ts';
+import type { HttpResponse, RawRequest } from '../stage/raw-request.ts';
 import { faultIn, type Operation } from './document.ts';
 import type { Fuzzed } from './requests.ts';
 

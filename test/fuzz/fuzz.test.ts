@@ -1,11 +1,10 @@
+import { Agent } from 'node:http';
 import fc, { type IAsyncProperty } from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { HttpResponse } from '../http/rules/exchange.ts';
-import type { RawRequest } from '../stage/raw-request.ts';
+import { exchange, type HttpResponse, type RawRequest } from '../stage/raw-request.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { operations } from './document.ts';
 import { type FuzzTarget, Properties } from './properties.ts';
-import { send } from './send.ts';
 import { sequences } from './sequences.ts';
 
 /** FUZZ_SEED replays a run; FUZZ_CASES, the number of cases in all, makes one longer. */
@@ -21,6 +20,9 @@ const service = serviceUnderTest(() => ({ SVC_LOG_LEVEL: 'error' }));
 let tokens: ReturnType<FuzzTarget['tokens']>;
 let requests = 0;
 
+/** A new connection costs more than the request. */
+const agent = new Agent({ keepAlive: true });
+
 beforeAll(async () => {
   process.stdout.write(`Fuzzing with FUZZ_SEED=${seed} FUZZ_CASES=${cases}\n`);
   // The usual token expires within a long run.
@@ -35,7 +37,7 @@ afterAll(() => void process.stdout.write(`Fuzzing sent ${requests} requests\n`))
 
 async function sendCounted(request: RawRequest): Promise<HttpResponse> {
   requests += 1;
-  return send(service.url, request);
+  return exchange(service.url, request, agent);
 }
 
 const properties = new Properties({ send: sendCounted, tokens: () => tokens });

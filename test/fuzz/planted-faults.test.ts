@@ -1,11 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { HttpResponse } from '../http/rules/exchange.ts';
-import type { RawRequest } from '../stage/raw-request.ts';
+import { exchange, type HttpResponse, type RawRequest } from '../stage/raw-request.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { operationOf } from './document.ts';
 import { Properties } from './properties.ts';
-import { send } from './send.ts';
 import { sequences } from './sequences.ts';
 
 const service = serviceUnderTest(() => ({ SVC_LOG_LEVEL: 'error' }));
@@ -124,7 +122,7 @@ const PLANTED: Readonly<Record<string, readonly [Check, Fault]>> = {
 
 test.each(Object.entries(PLANTED))('the generated requests find %s', async (_title, [check, fault]) => {
   const tokens = { token: await service.issuer.sign(), roleless: await service.issuer.tokenFor('other') };
-  const sent: Send = (request) => send(service.url, request);
+  const sent: Send = (request) => exchange(service.url, request);
   const faulty = new Properties({ send: (request) => fault(request, sent), tokens: () => tokens });
   const { failed } = await check(faulty);
   expect(failed).toBe(true);

@@ -1,8 +1,7 @@
 import fc, { type IAsyncProperty } from 'fast-check';
 import { expect } from 'vitest';
-import type { HttpResponse } from '../http/rules/exchange.ts';
 import { lint } from '../http/rules/rules.ts';
-import type { RawRequest } from '../stage/raw-request.ts';
+import type { HttpResponse, RawRequest } from '../stage/raw-request.ts';
 import { fieldOf, holdAgainst, holdAgainstClaim, holdAgainstRequestId, jsonOf } from './conformance.ts';
 import { methodsByPath, type Operation } from './document.ts';
 import { type Fuzzed, requestTo } from './requests.ts';

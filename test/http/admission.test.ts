@@ -8,9 +8,8 @@ import { RefusalCounts } from '../../host/admission/refusals.ts';
 import { type QueuedRequest, Turns } from '../../host/admission/turns.ts';
 import { Connections } from '../../host/sockets/connections.ts';
 import type { VerifiedToken } from '../../lib/auth/token-verifier.ts';
-import { connectTo } from '../stage/connection.ts';
+import { connectTo, requestText } from '../stage/connection.ts';
 import { listen } from '../stage/listening.ts';
-import { requestText } from '../stage/raw-client.ts';
 import { until } from '../stage/until.ts';
 
 /** Admission depends on the time that requests take. On a busy machine its decisions differ from the expected ones. */

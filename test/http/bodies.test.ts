@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { connectTo, lastAnswer, written } from '../stage/connection.ts';
-import { requestText } from '../stage/raw-client.ts';
+import { connectTo, lastAnswer, requestText, written } from '../stage/connection.ts';
 import { ACCEPT_PATCH, freshAddress, refusal, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';

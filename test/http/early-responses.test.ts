@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { connectTo } from '../stage/connection.ts';
-import { requestText } from '../stage/raw-client.ts';
+import { connectTo, requestText } from '../stage/connection.ts';
 import { USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 

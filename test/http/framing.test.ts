@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { connectTo, lastAnswer, written } from '../stage/connection.ts';
-import { rawClient } from '../stage/raw-client.ts';
 import { freshAddress, probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -262,7 +261,7 @@ describe('Expect: 100-continue', () => {
     'is refused with %i, without 100, on a connection that ends: %s %j',
     async (...given) => {
       const [status, line, fields] = given;
-      const client = await rawClient(service.url);
+      const client = await connectTo(service.url);
       const closed = once(client.socket, 'close');
       const all = { Host: 'localhost', Expect: '100-continue', Authorization: authorization, ...fields };
       client.send(written(line, Object.entries(all)));

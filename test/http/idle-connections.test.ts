@@ -3,8 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { queryObjects, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { connectTo } from '../stage/connection.ts';
-import { requestText } from '../stage/raw-client.ts';
+import { connectTo, requestText } from '../stage/connection.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 

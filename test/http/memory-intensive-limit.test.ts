@@ -5,9 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { Admissions } from '../../host/admission/admission.ts';
 import { MemoryIntensiveLimit } from '../../host/admission/limits.ts';
 import type { QueuedRequest } from '../../host/admission/turns.ts';
-import { connectTo } from '../stage/connection.ts';
+import { connectTo, requestText } from '../stage/connection.ts';
 import { listen } from '../stage/listening.ts';
-import { requestText } from '../stage/raw-client.ts';
 import { until } from '../stage/until.ts';
 
 /** As in limits.ts; in milliseconds. */

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { connectTo } from '../stage/connection.ts';
+import { connectTo, requestText } from '../stage/connection.ts';
 import { holdUsers } from '../stage/locks.ts';
-import { requestText } from '../stage/raw-client.ts';
 import { freshAddress, readResponse, refusal, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { until } from '../stage/until.ts';

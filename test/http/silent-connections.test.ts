@@ -2,9 +2,8 @@ import { createServer, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import { Connections } from '../../host/sockets/connections.ts';
-import { connectTo } from '../stage/connection.ts';
+import { connectTo, requestText } from '../stage/connection.ts';
 import { listen } from '../stage/listening.ts';
-import { requestText } from '../stage/raw-client.ts';
 import { startService } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
 

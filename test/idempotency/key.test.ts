@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { connectTo } from '../stage/connection.ts';
+import { connectTo, requestText } from '../stage/connection.ts';
 import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
-import { requestText } from '../stage/raw-client.ts';
 import { BATCH, freshAddress, refusal, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
-import { connectTo } from '../stage/connection.ts';
+import { connectTo, requestText } from '../stage/connection.ts';
 import { expectEndInOrder } from '../stage/end-in-order.ts';
 import { hold, holdUser, untilUnderWay } from '../stage/locks.ts';
-import { requestText } from '../stage/raw-client.ts';
 import { USERS } from '../stage/responses.ts';
 import { drainEvents } from '../stage/shutdown.ts';
 

@@ -2,8 +2,8 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { startBuiltService } from '../stage/built-service.ts';
+import { requestText } from '../stage/connection.ts';
 import { expectEndInOrder } from '../stage/end-in-order.ts';
-import { requestText } from '../stage/raw-client.ts';
 import { inDatabase } from '../stage/rows.ts';
 
 const USERS = 1000;

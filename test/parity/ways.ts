@@ -5,11 +5,11 @@ import type { FunctionResult } from '../../lib/lambda.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeService } from '../../lib/service.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
-import { type HttpResponse, sendOnSocket } from '../http/rules/exchange.ts';
+import { sendOnSocket } from '../http/rules/exchange.ts';
 import { apiGateway } from '../stage/api-gateway.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
-import { answer, type RawAnswer, type RawRequest } from '../stage/raw-request.ts';
+import { answer, type HttpResponse, type RawAnswer, type RawRequest } from '../stage/raw-request.ts';
 
 /** An answer in the form that is compared, and the response as it was received. */
 export type Answered = RawAnswer & { readonly response: HttpResponse };

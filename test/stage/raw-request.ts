@@ -1,4 +1,4 @@
-import { request as send } from 'node:http';
+import { type Agent, request as send } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 
 /** A request as a client writes it. */
@@ -18,18 +18,46 @@ export type RawAnswer = {
   readonly body: string;
 };
 
-/** Sends a request over a connection of its own. */
-export function sendTo(url: string, { method, target, fields, body }: RawRequest): Promise<RawAnswer> {
+/** A response as it was received. */
+export type HttpResponse = {
+  readonly status: number;
+  /** In order, with repeated fields as they are. */
+  readonly fields: RawRequest['fields'];
+  readonly content: Buffer;
+  /** What only a socket shows. A function's result has none of it: API Gateway writes the message. */
+  readonly onSocket?: {
+    readonly statusLine: string;
+    /** In milliseconds of the clock. */
+    readonly receivedAt: number;
+    /** What came for a second request on the same connection, if one was sent. */
+    readonly afterwards?: 'a response' | 'the end' | 'other bytes';
+  };
+};
+
+/** Sends a request over a connection of its own, or over one of an agent. */
+export function exchange(
+  url: string,
+  { method, target, fields, body }: RawRequest,
+  agent: Agent | false = false,
+): Promise<HttpResponse> {
   const { hostname: host, port } = new URL(url);
   const length: [string, string][] = body.length > 0 ? [['Content-Length', String(body.length)]] : [];
   const headers = [['Host', 'service.test'], ...fields, ...length].flat();
   return new Promise((resolve, reject) => {
-    const sent = send({ host, port, method, path: target, headers, agent: false }, async (response) => {
-      const content = await buffer(response);
-      resolve(answer(response.statusCode as number, pairsOf(response.rawHeaders), content.toString()));
+    const sent = send({ host, port, method, path: target, headers, agent }, async (response) => {
+      const { statusCode: status = 0, statusMessage, httpVersion, rawHeaders } = response;
+      const statusLine = `HTTP/${httpVersion} ${status} ${statusMessage}`;
+      const onSocket = { statusLine, receivedAt: Date.now() };
+      resolve({ status, fields: pairsOf(rawHeaders), content: await buffer(response), onSocket });
     });
     sent.on('error', reject).end(body);
   });
+}
+
+/** The same, in the comparable form. */
+export async function sendTo(url: string, request: RawRequest): Promise<RawAnswer> {
+  const { status, fields, content } = await exchange(url, request);
+  return answer(status, fields, content.toString());
 }
 
 /** The comparable form of a response: without the headers of the connection, with the length of the body. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { HttpExchange, HttpResponse } from './exchange.ts';
+import type { HttpResponse } from '../../stage/raw-request.ts';
+import type { HttpExchange } from './exchange.ts';
 import { type HttpRule, lint, RULES } from './rules.ts';
 
 /** What differs from a request for a resource, and from its response, which keep all rules. */

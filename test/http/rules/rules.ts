@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import * as z from 'zod';
-import type { HttpExchange, HttpResponse } from './exchange.ts';
+import type { HttpResponse } from '../../stage/raw-request.ts';
+import type { HttpExchange } from './exchange.ts';
 import { ENTITY_TAG, isUriReference, MEDIA_TYPE, TOKEN, VISIBLE } from './grammar.ts';
 
 /** A rule for the responses of an origin server. */
