@@ -22,271 +22,168 @@ function refusalOf(variables: Variables): string {
   return 'accepted';
 }
 
-const REQUEST_ID = (settings: Settings) => settings.requestIdHeader;
-const TOKENS = (settings: Settings) => settings.oauth;
-const POSTGRES = (settings: Settings) => settings.postgres;
-const SHUTDOWN = (settings: Settings) => settings.shutdown;
-
 /** Texts as files of variables leave them. */
 const QUOTED = ['"text"', "'text'", '"text', "text'", 'two\nlines'];
 
+const words = (text: string) => text.split(' ');
+const at = (settings: Settings, path: string) =>
+  path.split('.').reduce<unknown>((value, name) => (value as Record<string, unknown>)[name], settings);
+const serversOf = (...hosts: readonly string[]) => hosts.map((host) => ({ host, port: 5432 }));
+
 /** Each setting: its place in the result, accepted values with their results, and refused values. */
-const SETTINGS: readonly (readonly [
-  name: string,
-  of: (settings: Settings) => unknown,
-  accepts: Readonly<Record<string, unknown>>,
-  refuses: readonly string[],
-])[] = [
-  [
-    'SVC_ENV',
-    (settings) => settings.environment,
+const SETTINGS: Readonly<
+  Record<
+    string,
+    readonly [path: string, accepts: Readonly<Record<string, unknown>>, refuses: readonly string[]]
+  >
+> = {
+  SVC_ENV: [
+    'environment',
     { development: 'development', production: 'production' },
-    ['Production', 'prod', 'test', 'staging', 'toString'],
+    words('Production prod test staging toString'),
   ],
-  [
-    'SVC_LOG_LEVEL',
-    (settings) => settings.logLevel,
+  SVC_LOG_LEVEL: [
+    'logLevel',
     { debug: 'debug', INFO: 'info', Warning: 'warning', eRRoR: 'error' },
-    ['warn', 'trace', 'fatal', 'critical', 'silent', '10'],
+    words('warn trace fatal critical silent 10'),
   ],
-  [
-    'SVC_OTEL_ENABLED',
-    (settings) => settings.otel.enabled,
+  SVC_OTEL_ENABLED: [
+    'otel.enabled',
     { true: true, '1': true, YES: true, On: true, False: false, '0': false, no: false, OFF: false },
-    ['y', 't', 'enabled', '2', 'null'],
+    words('y t enabled 2 null'),
   ],
-  [
-    'SVC_OAUTH_JWKS_URI',
-    (settings) => TOKENS(settings).jwksUri,
-    {
-      'http://127.0.0.1:8080/jwks': 'http://127.0.0.1:8080/jwks',
-      'https://id.example.com/a?b=c': 'https://id.example.com/a?b=c',
-    },
+  SVC_OAUTH_JWKS_URI: [
+    'oauth.jwksUri',
+    Object.fromEntries(
+      words('http://127.0.0.1:8080/jwks https://id.example.com/a?b=c').map((uri) => [uri, uri]),
+    ),
     [
-      'id.example.com/jwks',
-      '/jwks',
-      'ftp://id.example.com/jwks',
-      'file:///etc/passwd',
-      'http://',
-      'https//id',
-      'https://id.example.com/a b',
-      '"https://id.example.com"',
+      ...words('id.example.com/jwks /jwks ftp://id.example.com/jwks file:///etc/passwd http:// https//id'),
+      ...['https://id.example.com/a b', '"https://id.example.com"'],
     ],
   ],
-  [
-    'SVC_OAUTH_ISSUER',
-    (settings) => TOKENS(settings).issuer,
-    { 'any text': 'any text', ' a\r': 'a' },
-    QUOTED,
-  ],
-  [
-    'SVC_OAUTH_AUDIENCE',
-    (settings) => TOKENS(settings).audience,
+  SVC_OAUTH_ISSUER: ['oauth.issuer', { 'any text': 'any text', ' a\r': 'a' }, QUOTED],
+  SVC_OAUTH_AUDIENCE: [
+    'oauth.audience',
     { 'any text': ['any text'], '\tb"c\r\n': ['b"c'], ' a , https://b/c ': ['a', 'https://b/c'] },
     [...QUOTED, ',', 'a,', ',a', 'a, ,b', 'a,"b"'],
   ],
-  [
-    'SVC_OAUTH_ROLES_CLAIM',
-    (settings) => TOKENS(settings).rolesClaim,
-    { scope: 'scope', aud: 'aud', 'realm_access.roles': 'realm_access.roles', 'https://a/b': 'https://a/b' },
+  SVC_OAUTH_ROLES_CLAIM: [
+    'oauth.rolesClaim',
+    Object.fromEntries(words('scope aud realm_access.roles https://a/b').map((claim) => [claim, claim])),
     QUOTED,
   ],
-  [
-    'SVC_OAUTH_DELETE_ROLE',
-    (settings) => TOKENS(settings).deleteRole,
+  SVC_OAUTH_DELETE_ROLE: [
+    'oauth.deleteRole',
     { 'users.write': 'users.write', 'users.delete': 'users.delete' },
-    ['users.read', 'api.superuser', 'USERS.DELETE', 'users.delete users.write', 'any'],
+    [...words('users.read api.superuser USERS.DELETE any'), 'users.delete users.write'],
   ],
-  [
-    'SVC_OAUTH_ALGORITHMS',
-    (settings) => TOKENS(settings).algorithms,
+  SVC_OAUTH_ALGORITHMS: [
+    'oauth.algorithms',
     { RS256: ['RS256'], 'ES256,EdDSA': ['ES256', 'EdDSA'], 'PS256, PS384': ['PS256', 'PS384'] },
-    [
-      'none',
-      'HS256',
-      'RS256,none',
-      'RS256,HS512',
-      'rs256',
-      'RS256 ES256',
-      'RS256,,ES256',
-      ',',
-      'ES256K',
-      'RSA-OAEP',
-    ],
+    [...words('none HS256 RS256,none RS256,HS512 rs256 RS256,,ES256 , ES256K RSA-OAEP'), 'RS256 ES256'],
   ],
-  [
-    'SVC_OAUTH_CLOCK_TOLERANCE',
-    (settings) => TOKENS(settings).clockTolerance,
+  SVC_OAUTH_CLOCK_TOLERANCE: [
+    'oauth.clockTolerance',
     { '0': 0, '5': 5, '0.5': 0.5, '1e2': 100, '300': 300 },
-    ['-1', '300.1', '301', '5s', '1e3', '1e', '0x10', 'NaN', 'Infinity', '5,5'],
+    words('-1 300.1 301 5s 1e3 1e 0x10 NaN Infinity 5,5'),
   ],
-  [
-    'SVC_OAUTH_JWKS_REFRESH',
-    (settings) => TOKENS(settings).jwksRefresh,
+  SVC_OAUTH_JWKS_REFRESH: [
+    'oauth.jwksRefresh',
     { '5': 5, '3600': 3600, '60.5': 60.5 },
-    ['4', '4.9', '0', '-5', '3601', 'never', 'NaN'],
+    words('4 4.9 0 -5 3601 never NaN'),
   ],
-  [
-    'SVC_REQUEST_ID_HEADER',
-    REQUEST_ID,
-    { 'X-Correlation-ID': 'X-Correlation-ID', traceid: 'traceid', "!#$%&'*+-.^_`|~9": "!#$%&'*+-.^_`|~9" },
+  SVC_REQUEST_ID_HEADER: [
+    'requestIdHeader',
+    Object.fromEntries(words("X-Correlation-ID traceid !#$%&'*+-.^_`|~9").map((name) => [name, name])),
     [
-      'X Request',
-      'X-Request-ID:',
-      'X-Request-ID\r\nA: b',
-      '(x)',
-      'a/b',
-      'a"b',
-      'käse',
-      'a,b',
-      '{a}',
-      'a=b',
-      'a@b',
-      'Content-Length',
-      'content-type',
-      'ETag',
-      '__proto__',
+      ...words('X-Request-ID: (x) a/b a"b käse a,b {a} a=b a@b Content-Length content-type ETag __proto__'),
+      ...['X Request', 'X-Request-ID\r\nA: b'],
     ],
   ],
-  [
-    'SVC_POSTGRES_HOST',
-    (settings) => POSTGRES(settings).servers,
+  SVC_POSTGRES_HOST: [
+    'postgres.servers',
     {
-      'db.example.com': [{ host: 'db.example.com', port: 5432 }],
-      '::1': [{ host: '::1', port: 5432 }],
-      'a, b,c\r': ['a', 'b', 'c'].map((host) => ({ host, port: 5432 })),
-      '[::1], fe80::1%eth0': ['::1', 'fe80::1%eth0'].map((host) => ({ host, port: 5432 })),
-      'my_db.example.com., 10.0.0.1': ['my_db.example.com.', '10.0.0.1'].map((host) => ({
-        host,
-        port: 5432,
-      })),
-      '/var/run/postgresql': [{ host: '/var/run/postgresql', port: 5432 }],
+      'db.example.com': serversOf('db.example.com'),
+      '::1': serversOf('::1'),
+      'a, b,c\r': serversOf('a', 'b', 'c'),
+      '[::1], fe80::1%eth0': serversOf('::1', 'fe80::1%eth0'),
+      'my_db.example.com., 10.0.0.1': serversOf('my_db.example.com.', '10.0.0.1'),
+      '/var/run/postgresql': serversOf('/var/run/postgresql'),
     },
     [
-      ...QUOTED,
-      'postgres://svc:hunter2@db/users',
-      'svc:hunter2@db',
-      'db:5432',
-      '[::1]:5432',
-      '[db]',
-      'a b',
-      'a;b',
-      'a,b:5432',
-      'a,"b"',
-      'a..b',
-      'a/b',
-      "'/var/run'",
+      ...[...QUOTED, 'a b'],
+      ...words('postgres://svc:hunter2@db/users svc:hunter2@db db:5432 [::1]:5432 [db] a;b a,b:5432 a,"b"'),
+      ...words("a..b a/b '/var/run'"),
     ],
   ],
-  [
-    'SVC_POSTGRES_PORT',
-    (settings) => POSTGRES(settings).servers[0].port,
+  SVC_POSTGRES_PORT: [
+    'postgres.servers.0.port',
     { '1': 1, '65535': 65_535 },
-    ['0', '65536', '-1', '5432.0', '1e3', '0x1538', 'postgres', '5432,', '5432,5433'],
+    words('0 65536 -1 5432.0 1e3 0x1538 postgres 5432, 5432,5433'),
   ],
-  [
-    'SVC_POSTGRES_ENGINE',
-    (settings) => POSTGRES(settings).engine,
+  SVC_POSTGRES_ENGINE: [
+    'postgres.engine',
     { postgresql: 'postgresql', distributed: 'distributed' },
-    ['Distributed', 'cockroachdb', 'postgres'],
+    words('Distributed cockroachdb postgres'),
   ],
-  [
-    'SVC_POSTGRES_USER',
-    (settings) => POSTGRES(settings).user,
-    { 'some one': 'some one', 'svc\r': 'svc' },
-    QUOTED,
-  ],
-  [
-    'SVC_POSTGRES_PASSWORD',
-    (settings) => POSTGRES(settings).password,
+  SVC_POSTGRES_USER: ['postgres.user', { 'some one': 'some one', 'svc\r': 'svc' }, QUOTED],
+  SVC_POSTGRES_PASSWORD: [
+    'postgres.password',
     { ' p@ss:word/ ': ' p@ss:word/ ', '"quoted"\r': '"quoted"\r', ' ': ' ' },
     [],
   ],
-  [
-    'SVC_POSTGRES_DB',
-    (settings) => POSTGRES(settings).database,
-    { 'users-db': 'users-db', ' users\r\n': 'users' },
-    QUOTED,
-  ],
-  [
-    'SVC_POSTGRES_SSLMODE',
-    (settings) => POSTGRES(settings).sslMode,
+  SVC_POSTGRES_DB: ['postgres.database', { 'users-db': 'users-db', ' users\r\n': 'users' }, QUOTED],
+  SVC_POSTGRES_SSLMODE: [
+    'postgres.sslMode',
     { disable: 'disable', require: 'require', 'verify-full': 'verify-full' },
-    ['allow', 'prefer', 'verify-ca', 'Require', 'true'],
+    words('allow prefer verify-ca Require true'),
   ],
-  [
-    'SVC_POSTGRES_POOL_SIZE',
-    (settings) => POSTGRES(settings).poolSize,
-    { '1': 1, '200': 200 },
-    ['0', '201', '-1', '1.5', 'ten'],
-  ],
-  [
-    'SVC_POSTGRES_POOL_TIMEOUT',
-    (settings) => POSTGRES(settings).poolTimeout,
+  SVC_POSTGRES_POOL_SIZE: ['postgres.poolSize', { '1': 1, '200': 200 }, words('0 201 -1 1.5 ten')],
+  SVC_POSTGRES_POOL_TIMEOUT: [
+    'postgres.poolTimeout',
     { '0.25': 0.25, '1': 1, '5.0': 5 },
-    ['-1', 'one', 'NaN', '1s'],
+    words('-1 one NaN 1s'),
   ],
-  [
-    'SVC_POSTGRES_STATEMENT_TIMEOUT',
-    (settings) => POSTGRES(settings).statementTimeout,
+  SVC_POSTGRES_STATEMENT_TIMEOUT: [
+    'postgres.statementTimeout',
     { '0.5': 0.5, '4.0': 4, '30': 30 },
-    ['-1', 'four', 'NaN', '4s'],
+    words('-1 four NaN 4s'),
   ],
-  [
-    'SVC_CHANGES_RETENTION',
-    (settings) => settings.changesRetention,
-    { '1': 1, '3650': 3650 },
-    ['0', '-1', '3651', '1.5', 'off'],
-  ],
-  [
-    'SVC_POSTGRES_MIGRATE',
-    (settings) => POSTGRES(settings).migrate,
+  SVC_CHANGES_RETENTION: ['changesRetention', { '1': 1, '3650': 3650 }, words('0 -1 3651 1.5 off')],
+  SVC_POSTGRES_MIGRATE: [
+    'postgres.migrate',
     { true: true, Off: false, '0': false, YES: true },
-    ['never', '2', 'n'],
+    words('never 2 n'),
   ],
-  [
-    'SVC_HOST',
-    (settings) => settings.host,
+  SVC_HOST: [
+    'host',
     { '127.0.0.1': '127.0.0.1', '::': '::', '[::1]': '::1', localhost: 'localhost' },
     [...QUOTED, 'not an address', 'localhost:8000', 'http://localhost'],
   ],
-  [
-    'SVC_PORT',
-    (settings) => settings.port,
-    { '0': 0, '8080': 8080, '65535': 65_535 },
-    ['65536', '-1', '80.5', 'http', '1e3'],
-  ],
-  [
-    'SVC_KEEP_ALIVE_TIMEOUT',
-    (settings) => settings.keepAliveTimeout,
-    { '1': 1, '75': 75, '3600': 3600 },
-    ['0', '3601', '1.5', '75s'],
-  ],
-  [
-    'SVC_BODY_LIMIT',
-    (settings) => settings.bodyLimit,
+  SVC_PORT: ['port', { '0': 0, '8080': 8080, '65535': 65_535 }, words('65536 -1 80.5 http 1e3')],
+  SVC_KEEP_ALIVE_TIMEOUT: ['keepAliveTimeout', { '1': 1, '75': 75, '3600': 3600 }, words('0 3601 1.5 75s')],
+  SVC_BODY_LIMIT: [
+    'bodyLimit',
     { '1024': 1024, '10485760': 10_485_760 },
-    ['1023', '10485761', '0', '-1', '64k', '1e5', '2048.5'],
+    words('1023 10485761 0 -1 64k 1e5 2048.5'),
   ],
-  [
-    'SVC_SHUTDOWN_DRAIN_TIMEOUT',
-    (settings) => SHUTDOWN(settings).drainTimeout,
+  SVC_SHUTDOWN_DRAIN_TIMEOUT: [
+    'shutdown.drainTimeout',
     { '30.0': 30, '0': 0, '-1': -1, '-0.5': -0.5, '0.25': 0.25, '1e1': 10, '-1e6': -1e6, '90000': 90_000 },
-    ['thirty', 'inf', 'NaN', '30s', '1,5', '--1'],
+    words('thirty inf NaN 30s 1,5 --1'),
   ],
-  [
-    'SVC_SHUTDOWN_READINESS_DELAY',
-    (settings) => SHUTDOWN(settings).readinessDelay,
+  SVC_SHUTDOWN_READINESS_DELAY: [
+    'shutdown.readinessDelay',
     { '0': 0, '2.5': 2.5, '30': 30 },
-    ['-1', 'soon', 'NaN'],
+    words('-1 soon NaN'),
   ],
-  [
-    'SVC_SHUTDOWN_SERVER_TIMEOUT',
-    (settings) => SHUTDOWN(settings).serverTimeout,
+  SVC_SHUTDOWN_SERVER_TIMEOUT: [
+    'shutdown.serverTimeout',
     { '0': 0, '10': 10, '2.5': 2.5 },
-    ['-1', 'soon', 'NaN'],
+    words('-1 soon NaN'),
   ],
-];
+};
 
 test('every optional setting has its default', () => {
   expect(read()).toMatchObject({
@@ -360,9 +257,9 @@ test.each<readonly [string, boolean, Variables]>([
   expect(read({ SVC_OTEL_ENABLED: 'true', ...variables }).otel.exportsProtobuf).toBe(expected);
 });
 
-describe.each(SETTINGS)('%s', (name, of, accepts, refuses) => {
+describe.each(Object.entries(SETTINGS))('%s', (name, [path, accepts, refuses]) => {
   test.each(Object.entries(accepts))('accepts %j', (given, value) => {
-    expect(of(read({ [name]: given }))).toEqual(value);
+    expect(at(read({ [name]: given }), path)).toEqual(value);
   });
 
   if (refuses.length > 0) {
@@ -428,7 +325,7 @@ describe('a required setting', () => {
 });
 
 describe('the refusal', () => {
-  const wrong = SETTINGS.filter(([, , , refuses]) => refuses.length > 0).map(([name]) => name);
+  const wrong = Object.keys(SETTINGS).filter((name) => name !== 'SVC_POSTGRES_PASSWORD');
   const secret = 'hunter2-hunter2';
 
   test('names exactly the invalid settings, with their accepted values', () => {
@@ -443,7 +340,7 @@ describe('the refusal', () => {
   });
 
   test('contains no value, and so no secret', () => {
-    const all = SETTINGS.map(([name]) => [name, `${secret}:`]);
+    const all = Object.keys(SETTINGS).map((name) => [name, `${secret}:`]);
 
     expect(refusalOf(Object.fromEntries(all))).not.toContain(secret);
   });
@@ -564,39 +461,24 @@ describe('an unknown SVC_ name', () => {
 
 describe('SVC_REQUEST_ID_HEADER must not be a header', () => {
   const lists = {
-    'of RFC 9110': [
-      ...['*', 'Accept', 'Accept-Charset', 'Accept-Encoding', 'Accept-Language', 'Accept-Ranges', 'Allow'],
-      ...['Authentication-Info', 'Authorization', 'Connection', 'Content-Encoding', 'Content-Language'],
-      ...['Content-Length', 'Content-Location', 'Content-Range', 'Content-Type', 'Date', 'ETag', 'Expect'],
-      ...['From', 'Host', 'If-Match', 'If-Modified-Since', 'If-None-Match', 'If-Range'],
-      ...['If-Unmodified-Since', 'Keep-Alive', 'Last-Modified', 'Location', 'Max-Forwards'],
-      ...['Proxy-Authenticate', 'Proxy-Authentication-Info', 'Proxy-Authorization', 'Proxy-Connection'],
-      ...[
-        'Range',
-        'Referer',
-        'Retry-After',
-        'Server',
-        'TE',
-        'Trailer',
-        'Upgrade',
-        'User-Agent',
-        'Vary',
-        'Via',
-      ],
-      'WWW-Authenticate',
-    ],
-    'of RFC 9111': ['Age', 'Cache-Control', 'Expires', 'Pragma', 'Warning'],
-    'of RFC 9112': ['Close', 'MIME-Version', 'Transfer-Encoding'],
-    'of cookies': ['Cookie', 'Cookie2', 'Set-Cookie', 'Set-Cookie2'],
-    'of Trace Context': ['traceparent', 'tracestate'],
-    'of this API': [
-      ...['Accept-Patch', 'Content-Security-Policy', 'Idempotency-Key', 'Idempotency-Replayed', 'Link'],
-      ...['Referrer-Policy', 'X-Content-Type-Options', 'X-Forwarded-Proto'],
-    ],
+    'of RFC 9110':
+      '* Accept Accept-Charset Accept-Encoding Accept-Language Accept-Ranges Allow Authentication-Info ' +
+      'Authorization Connection Content-Encoding Content-Language Content-Length Content-Location ' +
+      'Content-Range Content-Type Date ETag Expect From Host If-Match If-Modified-Since If-None-Match ' +
+      'If-Range If-Unmodified-Since Keep-Alive Last-Modified Location Max-Forwards Proxy-Authenticate ' +
+      'Proxy-Authentication-Info Proxy-Authorization Proxy-Connection Range Referer Retry-After Server TE ' +
+      'Trailer Upgrade User-Agent Vary Via WWW-Authenticate',
+    'of RFC 9111': 'Age Cache-Control Expires Pragma Warning',
+    'of RFC 9112': 'Close MIME-Version Transfer-Encoding',
+    'of cookies': 'Cookie Cookie2 Set-Cookie Set-Cookie2',
+    'of Trace Context': 'traceparent tracestate',
+    'of this API':
+      'Accept-Patch Content-Security-Policy Idempotency-Key Idempotency-Replayed Link Referrer-Policy ' +
+      'X-Content-Type-Options X-Forwarded-Proto',
   };
 
   test.each(Object.entries(lists))('%s, in any case', (_list, names) => {
-    const refused = names
+    const refused = words(names)
       .flatMap((name) => [name, name.toLowerCase(), name.toUpperCase()])
       .map((name) => refusalOf({ ...REQUIRED, SVC_REQUEST_ID_HEADER: name }));
 
@@ -608,15 +490,10 @@ describe('SVC_REQUEST_ID_HEADER must not be a header', () => {
     );
   });
 
-  test.each([
-    'X-Request-ID',
-    'X-Correlation-ID',
-    'Request-Id',
-    'Traceparent-2',
-    'Hosts',
-    'x-amzn-trace-id',
-    '-',
-  ])('that is %s', (name) => {
-    expect(REQUEST_ID(read({ SVC_REQUEST_ID_HEADER: name }))).toBe(name);
-  });
+  test.each(words('X-Request-ID X-Correlation-ID Request-Id Traceparent-2 Hosts x-amzn-trace-id -'))(
+    'that is %s',
+    (name) => {
+      expect(read({ SVC_REQUEST_ID_HEADER: name }).requestIdHeader).toBe(name);
+    },
+  );
 });
