@@ -1,3 +1,4 @@
+import { SentencesFirst } from './test/stage/sentences-first.ts';
 import { SUITES, testsOf, type ViteUserConfig } from './test/suites/suites.ts';
 
 /** The tests of `npm test`, or those of the suite that `--mode` names. */
@@ -12,8 +13,11 @@ export default ({ mode }: { readonly mode: string }): ViteUserConfig => ({
     // Processes, not threads, because a test that sends a signal or ends its process would end other threads, too.
     pool: 'forks',
     maxWorkers: 3,
-    testTimeout: 20_000,
-    hookTimeout: 30_000,
+    // One broken line fails many tests. The first failures name its sentence; `--bail=0` runs all tests.
+    sequence: { sequencer: SentencesFirst },
+    bail: mode in SUITES ? 0 : 3,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
     reporters: ['default', './test/stage/closing-line.ts'],
     ...(mode in SUITES && testsOf(mode)),
   },

@@ -49,18 +49,13 @@ describe('with SVC_OAUTH_DELETE_ROLE=users.delete', () => {
   test('users.delete gives no other right', async () => {
     const init = await as(service, 'users.delete');
     const { id } = await createUser();
-    for (const [method, path, role] of [
-      ['GET', USERS, 'users.read'],
-      ['GET', USERS + id, 'users.read'],
-      ['GET', `${USERS}changes`, 'users.read'],
-      ['GET', `${USERS}${id}/changes`, 'users.read'],
-      ['POST', USERS, 'users.write'],
-      ['POST', BATCH, 'users.write'],
-      ['PATCH', USERS + id, 'users.write'],
-    ] as const)
-      expect(await call(method, path, method === 'GET' ? undefined : {}, init)).toEqual(
-        forbidden(role, path),
-      );
+    for (const line of [
+      ...[`GET ${USERS}`, `GET ${USERS}${id}`, `GET ${USERS}changes`, `GET ${USERS}${id}/changes`],
+      ...[`POST ${USERS}`, `POST ${BATCH}`, `PATCH ${USERS}${id}`],
+    ]) {
+      const [method = '', path = ''] = line.split(' ');
+      expect((await call(method, path, method === 'GET' ? undefined : {}, init)).status).toBe(403);
+    }
   });
 
   test("the instance's OpenAPI document names the role", async () => {

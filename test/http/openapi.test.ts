@@ -13,7 +13,6 @@ const UNKNOWN = '/api/v1/users/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
 
 type Content = { readonly example?: unknown; readonly examples?: Record<string, { value: unknown }> };
 type Documented = {
-  readonly headers: Record<string, { schema?: { enum?: readonly string[] }; required?: boolean }>;
   readonly content?: Record<string, Content>;
   readonly links?: Record<string, unknown>;
 };
@@ -38,10 +37,6 @@ function run(program: string, ...args: string[]) {
 }
 
 describe('the committed document', { timeout: 60_000 }, () => {
-  test('is up to date', async () => {
-    await expect(run('infra/openapi.ts', '--check')).resolves.toMatchObject({ stderr: '' });
-  });
-
   test('passes redocly lint with the recommended rules, without a warning', async () => {
     const report = await run(
       'test/node_modules/@redocly/cli/bin/cli.js',
@@ -182,7 +177,7 @@ test('the document has the settings that callers can notice', () => {
   expect(document).not.toContain('X-Request-ID');
 });
 
-describe('the responses of the service are as documented:', () => {
+describe('the example of a problem is what the service responds:', () => {
   let service: Awaited<ReturnType<typeof startService>>;
   /** The path of a user whose email is taken. */
   let user: string;
@@ -200,54 +195,7 @@ describe('the responses of the service are as documented:', () => {
   const create = (body: unknown, init: RequestInit = {}) =>
     service.call('POST', '/api/v1/users/', body, init);
 
-  const createAll = (items: readonly unknown[], mode?: string) =>
-    service.call('POST', '/api/v1/users/batch', { items, mode });
-
-  /** A page of changes that begins with an update of the user. */
-  const updateSeenFrom = async (path: string) => {
-    const before = await service.call('GET', `${path}?limit=1000`);
-    await service.call('PATCH', user, { full_name: crypto.randomUUID() });
-    return service.call('GET', /<(.+)>/.exec(before.headers.get('link') ?? '')?.[1] ?? '');
-  };
-
   const pathOfNew = async (name: string) => (await create(newUser(name))).headers.get('location') ?? '';
-
-  /** The documented media type and headers, and the example of the response if there is one. */
-  async function answerOf(operationId: string, response: Response) {
-    const documented = operationOf(operationId).responses[response.status];
-    const [mediaType] = response.headers.get('content-type')?.split(';') ?? [];
-    const mediaTypes = Object.keys(documented?.content ?? {});
-    expect(mediaType ? mediaTypes : [...mediaTypes, undefined]).toContain(mediaType);
-    for (const [name, { schema, required }] of Object.entries(documented?.headers ?? {})) {
-      const value = response.headers.get(name);
-      if (required === false && value === null) continue;
-      expect(schema?.enum ?? [value], name).toContain(value);
-      expect(value, name).not.toBe(null);
-    }
-    const content = documented?.content?.[mediaType ?? ''];
-    const [example] = Object.values(content?.examples ?? { only: { value: content?.example } });
-    return { documented: example?.value, body: await response.text() };
-  }
-
-  test.for<readonly [id: string, status: number, answer: () => Promise<Response>]>([
-    ['createUser', 201, () => create(newUser('new'))],
-    ['createUsers', 201, () => createAll([newUser('one')])],
-    ['createUsers', 200, () => createAll([newUser('two')], 'partial')],
-    ['listUsers', 200, () => service.call('GET', '/api/v1/users/?limit=1')],
-    ['getUser', 200, () => service.call('GET', user)],
-    ['updateUser', 200, () => service.call('PATCH', user, { full_name: 'Ada' })],
-    ['listChanges', 200, () => updateSeenFrom('/api/v1/users/changes')],
-    ['listUserChanges', 200, () => updateSeenFrom(`${user}/changes`)],
-    ['deleteUser', 204, async () => service.call('DELETE', await pathOfNew('gone'))],
-    ['health', 200, () => service.call('GET', '/health')],
-    ['ready', 200, () => service.call('GET', '/ready')],
-  ])('%s with %i', async ([operationId, status, answer]) => {
-    const response = await answer();
-    const { documented, body } = await answerOf(operationId, response);
-
-    expect(response.status).toBe(status);
-    expect(shapeOf(documented)).toEqual(shapeOf(body === '' ? undefined : JSON.parse(body)));
-  });
 
   test.for<readonly [id: string, status: number, answer: () => Promise<Response>]>([
     ['createUser', 400, () => service.call('GET', '/api/v1/users/%zz')],
@@ -279,10 +227,14 @@ describe('the responses of the service are as documented:', () => {
     ],
   ])('%s with the problem %i', async ([operationId, status, answer]) => {
     const response = await answer();
-    const { documented, body } = await answerOf(operationId, response);
+    const { content } = operationOf(operationId).responses[status] as Documented;
+    const [example] = Object.values(content?.['application/problem+json']?.examples ?? {});
 
     expect(response.status).toBe(status);
-    expect({ ...JSON.parse(body), instance: '' }).toEqual({ ...(documented as object), instance: '' });
+    expect({ ...((await response.json()) as object), instance: '' }).toEqual({
+      ...(example?.value as object),
+      instance: '',
+    });
   });
 });
 
@@ -297,11 +249,4 @@ function wrongValues(some: readonly (Pick<Field, 'sqlType'> & { readonly name: s
   return Object.fromEntries(
     some.map(({ name, sqlType }) => [name, sqlType === 'text' ? `${'a'.repeat(1000)}@b.com` : {}]),
   );
-}
-
-/** The names and types of a value. A list has the type of its first element. */
-function shapeOf(value: unknown): unknown {
-  if (Array.isArray(value)) return [shapeOf(value[0])];
-  if (typeof value !== 'object' || value === null) return value === null ? 'string' : typeof value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shapeOf(member)]));
 }
