@@ -1,11 +1,10 @@
 import { beforeAll, expect, test } from 'vitest';
 import { listChanges } from '../../handlers/users/changes.ts';
-import { listUserChanges } from '../../handlers/users/user-changes.ts';
 import type { Handler } from '../../lib/http/gateway.ts';
-import { CHANGES, change, nextOf } from '../stage/changes.ts';
+import { change, nextOf } from '../stage/changes.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
-import { refusal, responseFromResult, type ServiceResponse, success } from '../stage/responses.ts';
+import { responseFromResult, type ServiceResponse, success } from '../stage/responses.ts';
 
 let stage: Awaited<ReturnType<typeof startComposition>>;
 
@@ -37,15 +36,6 @@ test('listChanges returns the changes of all users, as CloudEvents where Accept 
   );
 });
 
-test('listUserChanges returns the changes of one user', async () => {
-  const given = await stage.createUser();
-  const response = await stage.call(listUserChanges, 'listUserChanges', { id: given.id });
-
-  expect(response).toEqual(
-    success(200, [change('user.created', given, 1)], { link: `<${nextOf(response)}>; rel="next"` }),
-  );
-});
-
 test('a wait ends before the time limit of the function, and at once when a change comes', async () => {
   const handler = listChanges.bind(stage.service);
   const end = `${nextOf(await readEnd())}&wait=20`;
@@ -71,25 +61,4 @@ test('without time to wait, changes that are there are returned', async () => {
   const given = await stage.createUser();
 
   expect((await follow(handler, end, 700)).body).toEqual([change('user.created', given, 1)]);
-});
-
-test.each([
-  ['422-changes-query', listChanges, ['cursor', 'exclude_actor', 'wait', 'limit'], CHANGES],
-  ['422-changes-of-user', listUserChanges, ['user_id', 'cursor', 'limit'], '/api/v1/users/42/changes'],
-])('422 names all faults: %s', async (name, endpoint, errors, instance) => {
-  expect(await stage.call(endpoint, `refusals/${name}`)).toEqual(
-    refusal('validation_error', instance, { errors }),
-  );
-});
-
-test('an id without a user and without changes is 404', async () => {
-  expect(await stage.call(listUserChanges, 'refusals/404-no-changes')).toEqual(
-    refusal('not_found_error', '/api/v1/users/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70/changes'),
-  );
-});
-
-test('a cursor of expired changes is 410', async () => {
-  expect(await stage.call(listChanges, 'refusals/410-cursor-expired')).toEqual(
-    refusal('cursor_expired_error', CHANGES),
-  );
 });
