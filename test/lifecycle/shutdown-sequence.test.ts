@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
-import { connectTo } from '../stage/connection.ts';
+import { connectTo, requestText } from '../stage/connection.ts';
 import { holdUser, untilUnderWay } from '../stage/locks.ts';
-import { requestText } from '../stage/raw-client.ts';
 import { refusal, TIMESTAMP, USERS } from '../stage/responses.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
-import { until } from '../stage/until.ts';
+import { BUSY_S, until } from '../stage/until.ts';
 
 let service: BuiltService;
 
@@ -41,7 +40,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)('%s ends an idle process in order and 
   const { seconds, ...exit } = await endedBy(signal, service);
 
   expect(exit).toEqual(inOrder);
-  expect(seconds).toBeLessThan(2);
+  expect(seconds).toBeLessThan(2 + BUSY_S);
   expect(drainEvents(service)).toEqual([drained]);
   expect(service.lines().at(-1)).toEqual(drained);
   expect(service.errors()).toBe('');
@@ -114,7 +113,7 @@ test('after the drain the listener closes, and requests on open connections are 
   expect([late.status, await first.rest()]).toEqual([201, '']);
   expect((await second.answer()).status).toBe(503);
   expect(exit).toEqual(inOrder);
-  expect(seconds).toBeLessThan(2);
+  expect(seconds).toBeLessThan(2 + BUSY_S);
   expect(drainEvents(service)).toEqual([drained]);
 });
 
@@ -135,7 +134,7 @@ test('during SVC_SHUTDOWN_READINESS_DELAY everything except /ready is served as 
   expect(eventsMeanwhile).toEqual([]);
   expect(exit).toEqual(inOrder);
   expect(seconds).toBeGreaterThan(1.5);
-  expect(seconds).toBeLessThan(3.5);
+  expect(seconds).toBeLessThan(3.5 + BUSY_S);
   expect(drainEvents(service)).toEqual([drained]);
 });
 

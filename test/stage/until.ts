@@ -1,12 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
+/**
+ * What a busy machine may add to a limit, in seconds. It is below the times that a fault takes: a collector that hangs
+ * delays an exit by 8 seconds, and a drain takes 30.
+ */
+export const BUSY_S = 5;
+
 type Patience = { readonly seconds?: number; readonly every?: number };
 
 /** The first value of `look` other than undefined and false. Throws if there is none in time. */
 export async function until<Value>(
   what: string,
   look: () => Value | undefined | false | Promise<Value | undefined | false>,
-  { seconds = 10, every = 20 }: Patience = {},
+  { seconds = 30, every = 20 }: Patience = {},
 ): Promise<Value> {
   const deadline = performance.now() + seconds * 1000;
   for (;;) {

@@ -133,8 +133,6 @@ export function testsOf(name: string): NonNullable<ViteUserConfig['test']> {
   return {
     include: [...repeated, `test/${name}/*.test.ts`],
     exclude: [],
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
     ...tests,
   };
 }
