@@ -1,7 +1,7 @@
 import fc, { type Arbitrary } from 'fast-check';
 import { expect } from 'vitest';
 import { updatedFields } from '../../lib/users/fields.ts';
-import type { HttpResponse } from '../http/rules/exchange.ts';
+import type { HttpResponse } from '../stage/raw-request.ts';
 import { fieldOf, jsonOf } from './conformance.ts';
 import { type Operation, operationOf, operations } from './document.ts';
 import { type Fuzzed, requestTo } from './requests.ts';
@@ -56,6 +56,7 @@ export async function runSequence({ create, follow }: Sequence, ask: Ask): Promi
   const created = await ask(create.operation, create.request);
   // A value may be taken by an earlier sequence.
   if (created.status !== 201) return;
+  expect(jsonOf(created)).toMatchObject(writtenValues(JSON.parse(create.request.body.toString())));
   const resource = new LinkedResource(created, ask);
   await resource.check();
   for (const step of follow) await resource.take(step);
@@ -141,7 +142,7 @@ function valueAt(value: unknown, pointer: string): unknown {
   return names.reduce((at, name) => (at as Record<string, unknown>)[name], value);
 }
 
-/** The members of an update whose values the response must have. Null leaves or clears a field; unknown members are ignored. */
+/** The members of a create or an update whose values the response must have. Null leaves or clears a field; unknown members are ignored. */
 function writtenValues(sent: object): object {
   return Object.fromEntries(
     Object.entries(sent).filter(

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { connectTo, lastAnswer, written } from '../stage/connection.ts';
-import { requestText } from '../stage/raw-client.ts';
-import { freshAddress, USERS, UUID_4 } from '../stage/responses.ts';
+import { connectTo, lastAnswer, requestText, written } from '../stage/connection.ts';
+import { USERS, UUID_4 } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const VISIBLE = Array.from({ length: 0x7e - 0x20 }, (_, index) => String.fromCharCode(0x21 + index)).join('');
@@ -66,51 +65,6 @@ test('a request without one gets a UUID version 4', async () => {
   const ids = responses.map(({ headers }) => headers.get('x-request-id'));
   for (const id of ids) expect(id).toMatch(UUID_4);
   expect(new Set(ids).size).toBe(50);
-});
-
-describe('the request ID is in every response:', () => {
-  const id = 'one-of-all';
-  const bearing = { headers: { 'x-request-id': id } };
-
-  test.each([
-    ['POST', USERS, { email: freshAddress() }, 201],
-    ['GET', USERS, undefined, 200],
-    ['HEAD', USERS, undefined, 200],
-    ['POST', USERS, {}, 422],
-    ['GET', `${USERS}42`, undefined, 422],
-    ['GET', `${USERS}11111111-1111-1111-1111-111111111111`, undefined, 404],
-    ['DELETE', `${USERS}11111111-1111-1111-1111-111111111111`, undefined, 404],
-    ['GET', '/health', undefined, 200],
-    ['GET', '/ready', undefined, 200],
-    ['GET', '/nowhere', undefined, 404],
-    ['GET', '/%zz', undefined, 400],
-    ['PUT', USERS, undefined, 405],
-    ['OPTIONS', USERS, undefined, 204],
-  ])('%s %s', async (method, path, body, status) => {
-    const response = await service.call(method, path, body, bearing);
-
-    expect([response.status, response.headers['x-request-id']]).toEqual([status, id]);
-  });
-
-  test('DELETE of a user', async () => {
-    const { id: user } = await service.createUser();
-
-    const { status, headers } = await service.call('DELETE', USERS + user, undefined, bearing);
-    expect([status, headers['x-request-id']]).toEqual([204, id]);
-  });
-
-  test('without a token', async () => {
-    const response = await fetch(`${service.url}${USERS}`, bearing);
-
-    expect([response.status, response.headers.get('x-request-id')]).toEqual([401, id]);
-  });
-
-  test('without a Host header', async () => {
-    const head = written('GET /health', [['X-Request-ID', id], CLOSE]);
-    const { status, headers } = await lastAnswer(service.url, head);
-
-    expect([status, headers['x-request-id']]).toEqual([400, id]);
-  });
 });
 
 test('concurrent requests on one connection keep their own request IDs', async () => {

@@ -89,19 +89,6 @@ test('level info has no request_served', async () => {
   expect(quiet.events('request_served')).toEqual([]);
 });
 
-test('it has the ids of the span of its request', async () => {
-  const traced = await startBuiltService({ ...DEBUG, SVC_OTEL_ENABLED: 'true' });
-  onTestFinished(traced.remove);
-  await traced.call('GET', '/nowhere');
-  const [event] = await until(
-    'the event',
-    () => traced.events('request_served').length > 0 && traced.events('request_served'),
-  );
-  const span = await until('the span', () => traced.spans().find(({ kind }) => kind === 'SERVER'));
-
-  expect(event).toMatchObject({ trace_id: span.trace_id, span_id: span.span_id });
-});
-
 test('handlers without a host log it, too', async () => {
   const stage = await startComposition(DEBUG);
   onTestFinished(() => stage.stop());

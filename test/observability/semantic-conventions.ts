@@ -88,41 +88,10 @@ export const CONVENTIONAL_SPANS = {
   },
 } as const;
 
-/** Types of attributes by name. */
-export const CONVENTIONAL_ATTRIBUTES: Readonly<Record<string, 'string' | 'int' | 'string[]'>> = {
-  'client.address': 'string',
-  'db.client.connection.pool.name': 'string',
-  'db.client.connection.state': 'string',
-  'db.collection.name': 'string',
-  'db.namespace': 'string',
-  'db.operation.name': 'string',
-  'db.query.summary': 'string',
-  'db.query.text': 'string',
-  'db.response.status_code': 'string',
-  'db.system.name': 'string',
-  'error.type': 'string',
-  'http.request.method': 'string',
-  'http.request.method_original': 'string',
-  'http.request.resend_count': 'int',
-  'http.response.status_code': 'int',
-  'http.route': 'string',
-  'network.peer.address': 'string',
-  'network.peer.port': 'int',
-  'network.protocol.name': 'string',
-  'network.protocol.version': 'string',
-  'server.address': 'string',
-  'server.port': 'int',
-  'service.name': 'string',
-  'service.version': 'string',
-  'telemetry.sdk.language': 'string',
-  'telemetry.sdk.name': 'string',
-  'telemetry.sdk.version': 'string',
-  'url.full': 'string',
-  'url.path': 'string',
-  'url.query': 'string',
-  'url.scheme': 'string',
-  'user_agent.original': 'string',
-};
+/** Attributes that are numbers. All others are texts. */
+export const CONVENTIONAL_NUMBERS = [
+  ...['http.request.resend_count', 'http.response.status_code', 'network.peer.port', 'server.port'],
+];
 
 /** Values of an attribute, if the convention lists them. */
 export const CONVENTIONAL_VALUES: Readonly<Record<string, readonly string[]>> = {
