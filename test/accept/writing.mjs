@@ -15,7 +15,6 @@ const GROUPS = {
   'Idempotency-Key': idempotency,
   Batch: batch,
   'Changes of this run': feed,
-  'Concurrent writers': concurrency,
 };
 
 export async function writes(known, report) {
@@ -40,7 +39,7 @@ export async function writes(known, report) {
   }
 }
 
-async function create({ check, ask, post, newUser, countOf, ledger, bodyLimit }) {
+async function create({ check, ask, post, countOf, ledger, bodyLimit }) {
   await check('a created user has the values that were sent, and is read and listed with them', async () => {
     const email = ledger.address((unique) => `${unique}+Case@Example.COM`);
     const external_id = ledger.address((unique) => `${unique}+Id é`);
@@ -88,10 +87,6 @@ async function create({ check, ask, post, newUser, countOf, ledger, bodyLimit })
     const padded = (length) => ({ headers: JSON_TYPE, body: `{}${' '.repeat(length - 2)}` });
     await ask('POST', USERS, 'payload_too_large_error', padded(bodyLimit + 1));
     await ask('POST', USERS, 'validation_error', { ...padded(bodyLimit), errors: ['#/email'] });
-  });
-  await check('every user has an id of its own', async () => {
-    const [one, other] = [await newUser(), await newUser()];
-    demand(one.id !== other.id, 'an id was given twice');
   });
 }
 
@@ -181,11 +176,6 @@ async function idempotency({ check, post, patch, remove, countOf, ledger }) {
     await remove(other);
     await keyed({ email }, key, 201);
     for (const invalid of ['one two', 'a,b']) await keyed({ email }, invalid, 'validation_error');
-  });
-  await check('eight requests with one key at once create one user, and all return it', async () => {
-    const [email, key] = [ledger.address(), randomUUID()];
-    const responses = await Promise.all(Array.from({ length: 8 }, () => keyed({ email }, key, 201, {})));
-    same(new Set(responses.map(({ body }) => body.id)).size, 1, 'the number of users');
   });
 }
 
@@ -307,49 +297,5 @@ async function feed({ check, ask, newUser, patch, remove, post, ledger }) {
     );
     await ask('GET', `${CHANGES}?cursor=now&exclude_actor=${encodeURIComponent(actor)}&wait=1`, 200);
     demand(performance.now() - begun < 25_000, 'it took too long');
-  });
-}
-
-/** Concurrent writers, and a walk beside writers. */
-async function concurrency({ check, ask, send, newUser, patch, remove, countOf, ledger }) {
-  const eight = async (action) =>
-    (await Promise.all(Array.from({ length: 8 }, (_, index) => action(index)))).map(({ status }) => status);
-  await check(
-    'if eight requests create one email, or update one version, at once, one succeeds',
-    async () => {
-      const email = ledger.address();
-      const creates = await eight((index) =>
-        send('POST', USERS, { json: { email: index % 2 ? email : email.toUpperCase() } }),
-      );
-      same(creates.sort(), [201, ...Array(7).fill(409)], 'the statuses');
-      same(await countOf(email), 1, 'the number of users');
-      const { id } = await newUser();
-      const headers = { 'if-match': '"1"' };
-      const updates = await eight((index) =>
-        send('PATCH', USERS + id, { json: { full_name: `${index}` }, headers }),
-      );
-      same(updates.sort(), [200, ...Array(7).fill(412)], 'the statuses');
-    },
-  );
-  await check('a user that exists during the whole walk is in it exactly once', async () => {
-    const created = [];
-    for (let count = 0; count < 6; count += 1) created.push(await newUser());
-    const [first] = created;
-    const after = new Date(Date.parse(first.created_at) - 1).toISOString();
-    const seen = [];
-    let target = `${USERS}?created_after=${after}&limit=1`;
-    for (let pages = 0; target && pages < 200; pages += 1) {
-      const { body, next } = await ask('GET', target, 200);
-      seen.push(...body.map(({ id }) => id));
-      target = next;
-      // The user that was just read is deleted, a later one is changed, and another is created.
-      if (pages === 0) await remove(first);
-      if (pages === 1) await patch(created[4], { is_active: false }, 200);
-      if (pages === 2) await newUser();
-    }
-    const own = seen.filter((id) => created.some((user) => user.id === id));
-    const expected = created.map(({ id }) => id);
-    same(own, expected, 'the users that were seen');
-    demand(new Set(seen).size === seen.length, 'a user occurs twice');
   });
 }
