@@ -76,7 +76,7 @@ describe('a correct deployment', () => {
     });
     const mounted = await startBreaking(other.url, {
       onRequest: withoutStage,
-      onAnswer: ({ headers: { location, link, ...headers }, ...answer }) => ({
+      onResponse: ({ headers: { location, link, ...headers }, ...answer }) => ({
         ...answer,
         headers: {
           ...headers,

@@ -1,12 +1,12 @@
-import type { RawAnswer, RawRequest } from '../stage/raw-request.ts';
+import type { RawRequest, RawResponse } from '../stage/raw-request.ts';
 
 /** What a proxy in front of a correct deployment changes. */
 export type Breaking = {
   readonly onRequest?: (request: RawRequest) => RawRequest;
-  readonly onAnswer?: (
-    answer: RawAnswer,
+  readonly onResponse?: (
+    answer: RawResponse,
     request: RawRequest,
-  ) => RawAnswer | 'reset' | Promise<RawAnswer | 'reset'>;
+  ) => RawResponse | 'reset' | Promise<RawResponse | 'reset'>;
 };
 
 /** A fault of a deployment. */
@@ -16,8 +16,8 @@ export type Fault = Breaking & {
   readonly isSeenReading: boolean;
 };
 
-type Where = (answer: RawAnswer, request: RawRequest) => boolean;
-type OnAnswer = NonNullable<Breaking['onAnswer']>;
+type Where = (answer: RawResponse, request: RawRequest) => boolean;
+type OnResponse = NonNullable<Breaking['onResponse']>;
 
 const always: Where = () => true;
 const status =
@@ -46,9 +46,9 @@ const both =
 /** The Content-Length is that of the body, if the response has one. */
 const changed = (
   where: Where,
-  change: (answer: RawAnswer, request: RawRequest) => Partial<RawAnswer>,
-): Pick<Breaking, 'onAnswer'> => ({
-  onAnswer: (answer, request) => {
+  change: (answer: RawResponse, request: RawRequest) => Partial<RawResponse>,
+): Pick<Breaking, 'onResponse'> => ({
+  onResponse: (answer, request) => {
     if (!where(answer, request)) return answer;
     const { headers, ...other } = { ...answer, ...change(answer, request) };
     const length = headers['content-length'] && other.body !== '' && Buffer.byteLength(other.body);
@@ -110,7 +110,7 @@ const CHANGES = path(/\/changes/);
 
 /** Faults that the checks must report, also if they only read. */
 const SEEN_READING: Readonly<Record<string, Breaking>> = {
-  'every response closes its connection': { onAnswer: () => 'reset' },
+  'every response closes its connection': { onResponse: () => 'reset' },
   'everything is 500': withStatus(always, 500),
   'everything is 200': withStatus(always, 200),
   ...Object.fromEntries(
@@ -239,7 +239,7 @@ const SEEN_READING: Readonly<Record<string, Breaking>> = {
   'the token is in a response': changed(always, ({ headers }, request) => ({
     headers: { ...headers, 'x-debug': fieldOf(request, 'authorization') ?? '' },
   })),
-  'every third response is 502': { onAnswer: everyThird() },
+  'every third response is 502': { onResponse: everyThird() },
 };
 
 /** Faults that the checks must report if they write. */
@@ -266,7 +266,7 @@ const SEEN_WRITING: Readonly<Record<string, Breaking>> = {
   'Location leads to another user': withHeader(hasHeader('location'), 'location', (location) =>
     location.replace(/[\da-f-]{36}$/, '00000000-0000-0000-0000-000000000000'),
   ),
-  'a read is cached for ever': { onAnswer: cachedForEver() },
+  'a read is cached for ever': { onResponse: cachedForEver() },
   'emails are returned in lower case': withUsers((one) => ({ ...one, email: one.email.toLowerCase() })),
   'emails are stored in lower case': withSentBody((body) =>
     body.email ? { ...body, email: body.email.toLowerCase?.() } : body,
@@ -317,7 +317,7 @@ export const FAULTS: readonly Fault[] = [
 ];
 
 /** Like a balancer that keeps a dead instance in rotation. */
-function everyThird(): OnAnswer {
+function everyThird(): OnResponse {
   let count = 0;
   return (answer) => {
     count += 1;
@@ -328,8 +328,8 @@ function everyThird(): OnAnswer {
 }
 
 /** Like a cache that does not ask again, with the request ID of the new request. */
-function cachedForEver(): OnAnswer {
-  const cached = new Map<string, RawAnswer>();
+function cachedForEver(): OnResponse {
+  const cached = new Map<string, RawResponse>();
   return (answer, { method, target }) => {
     if (method !== 'GET' || !/\/users\/[\da-f-]{36}$/.test(target) || answer.status !== 200) return answer;
     const first = cached.get(target) ?? answer;

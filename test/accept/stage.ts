@@ -53,13 +53,13 @@ export async function startAcceptable(variables: Variables = {}) {
 /** A proxy in front of a service, which breaks it. `seen` has the requests that it received. */
 export async function startBreaking(
   url: string,
-  { onRequest = (request) => request, onAnswer = (answer) => answer }: Breaking,
+  { onRequest = (request) => request, onResponse = (answer) => answer }: Breaking,
 ) {
   const seen: RawRequest[] = [];
   const front = await startHttpFront(async (request) => {
     seen.push(request);
     const fields = request.fields.filter(([name]) => !OF_THE_CONNECTION.test(name));
-    return onAnswer(await sendTo(url, onRequest({ ...request, fields })), request);
+    return onResponse(await sendTo(url, onRequest({ ...request, fields })), request);
   });
   return { ...front, seen };
 }

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { lastAnswer, written } from '../stage/connection.ts';
+import { lastResponse, written } from '../stage/connection.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { probe, readResponse, refusal, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 type Fields = readonly (readonly [name: string, value: string])[];
 
 const send = (line: string, fields: Fields, body = '') =>
-  lastAnswer(service.url, written(line, [['Host', 'localhost'], ...fields, ['Connection', 'close']], body));
+  lastResponse(service.url, written(line, [['Host', 'localhost'], ...fields, ['Connection', 'close']], body));
 
 test('one Authorization header with a good token is accepted', async () => {
   expect(await send(`GET ${USERS}`, [['Authorization', `Bearer ${token}`]])).toMatchObject({ status: 200 });

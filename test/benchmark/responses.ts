@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Request, USERS } from '../lab/load/wire.ts';
-import { type RawAnswer, sendTo } from '../stage/raw-request.ts';
+import { type RawResponse, sendTo } from '../stage/raw-request.ts';
 import { until } from '../stage/until.ts';
 import type { Credentials } from './stage/credentials.ts';
 import { emailOf, idOf } from './stage/users.ts';
@@ -15,7 +15,7 @@ const LACKING: readonly number[] = [404, 405, 422, 501];
 export type Sample = { readonly responses: readonly unknown[]; readonly prepared: string };
 
 /** Sends a request with a request ID, and reads its response. */
-function send(port: number, { method, target, token, body }: Request): Promise<RawAnswer> {
+function send(port: number, { method, target, token, body }: Request): Promise<RawResponse> {
   const fields: [string, string][] = [['X-Request-ID', 'compared']];
   if (token !== undefined) fields.push(['Authorization', `Bearer ${token}`]);
   if (body !== undefined) fields.push(['Content-Type', 'application/json']);
@@ -59,7 +59,7 @@ export function demandSame(sample: Sample, reference: Sample): void {
   );
 }
 
-function comparable({ status, headers, body }: RawAnswer, { name, varying = [] }: Workload): unknown {
+function comparable({ status, headers, body }: RawResponse, { name, varying = [] }: Workload): unknown {
   const [mediaType] = (headers['content-type'] ?? '').split(';');
   const isNamed = name === 'health' || headers['x-request-id'] === 'compared';
   const withoutVarying = (_: string, value: unknown) =>

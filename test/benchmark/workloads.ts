@@ -1,5 +1,5 @@
 import { type Request, USERS } from '../lab/load/wire.ts';
-import type { RawAnswer } from '../stage/raw-request.ts';
+import type { RawResponse } from '../stage/raw-request.ts';
 import { emailOf, idOf, USERS_WITH_EXTERNAL_ID } from './stage/users.ts';
 
 /** What requests are made of. */
@@ -16,7 +16,7 @@ export type Material = {
 };
 
 /** Sends one request with the token, and reads its response. */
-type Ask = (target: string) => Promise<RawAnswer>;
+type Ask = (target: string) => Promise<RawResponse>;
 
 /** One kind of load: an endless row of requests, each answered with the same status. */
 export type Workload = {
@@ -190,6 +190,6 @@ async function hasOneUser(ask: Ask, target: string): Promise<string | undefined>
 }
 
 /** The target of the link to the next page; undefined without one. */
-function nextPage({ status, headers }: RawAnswer): string | undefined {
+function nextPage({ status, headers }: RawResponse): string | undefined {
   return status === 200 ? /<([^>]*)>;\s*rel="?next"?/.exec(headers.link ?? '')?.[1] : undefined;
 }

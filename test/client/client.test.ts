@@ -32,10 +32,10 @@ const usersAt = (url: string, options: Partial<UsersOptions> = {}) =>
   createUsers({ url, token: tokens(), retry: { pause: 5 }, ...options });
 
 /** The first response to such a request is lost, although the request arrives. Later responses arrive. */
-const losing = (method: string): Pick<Fault, 'onAnswer'> => {
+const losing = (method: string): Pick<Fault, 'onResponse'> => {
   let isFirst = true;
   return {
-    onAnswer: (answer, request) => {
+    onResponse: (answer, request) => {
       if (request.method !== method || !isFirst) return answer;
       isFirst = false;
       return 'reset';
@@ -49,8 +49,8 @@ const answering = (
 ) => {
   const left = [...first];
   return {
-    onAnswer: ((answer) => ({ headers: {}, body: '', ...(left.shift() ?? answer) })) as NonNullable<
-      Fault['onAnswer']
+    onResponse: ((answer) => ({ headers: {}, body: '', ...(left.shift() ?? answer) })) as NonNullable<
+      Fault['onResponse']
     >,
   };
 };

@@ -130,7 +130,7 @@ test('with --allow-empty, a file without a line has no user of the service', asy
 test('a difference that is gone when the user is read again is not one', async () => {
   let isWalked = false;
   const front = await startBreaking(service.url, {
-    onAnswer: (answer, { target }) => {
+    onResponse: (answer, { target }) => {
       // The last page of the walk, and then the users that are read again.
       if (target.includes('ids=')) isWalked = true;
       return isWalked ? answer : { ...answer, body: answer.body.replaceAll('"User ', '"Name ') };

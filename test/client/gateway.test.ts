@@ -13,7 +13,7 @@ import { findLink } from '../../infra/client/src/link.ts';
 import { startAcceptable } from '../accept/stage.ts';
 import { startFront } from '../lab/stage/front.ts';
 import { startHttpFront } from '../stage/http-front.ts';
-import type { RawAnswer, RawRequest } from '../stage/raw-request.ts';
+import type { RawRequest, RawResponse } from '../stage/raw-request.ts';
 import { until } from '../stage/until.ts';
 import { openFiles, runCommand } from './command.ts';
 
@@ -52,7 +52,7 @@ const problem = (values: object = {}) => ({
   ...values,
 });
 
-const answer = (status: number, body: unknown, headers: Record<string, string> = {}): RawAnswer => ({
+const answer = (status: number, body: unknown, headers: Record<string, string> = {}): RawResponse => ({
   status,
   headers: { 'content-type': JSON_TYPE, ...headers },
   body: typeof body === 'string' ? body : JSON.stringify(body),
@@ -62,7 +62,7 @@ const tagged = (status: number, body: unknown, headers = {}) =>
 const html = (status: number, body = '<h1>Sign in</h1>') =>
   answer(status, body, { 'content-type': 'text/html' });
 
-let respond: (request: RawRequest) => RawAnswer | Promise<RawAnswer>;
+let respond: (request: RawRequest) => RawResponse | Promise<RawResponse>;
 let gateway: Awaited<ReturnType<typeof startHttpFront>>;
 let requests: RawRequest[] = [];
 const files = openFiles();
@@ -79,7 +79,7 @@ afterAll(async () => {
   await gateway.stop();
 });
 
-const usersBehind = (answers: typeof respond | RawAnswer) => {
+const usersBehind = (answers: typeof respond | RawResponse) => {
   respond = typeof answers === 'function' ? answers : () => answers;
   requests = [];
   return createUsers({ url: gateway.url, token: () => TOKEN, retry: { attempts: 2, pause: 1 } });
@@ -109,7 +109,7 @@ const CALLS: Readonly<Record<string, (users: Users) => Promise<unknown>>> = {
 };
 
 describe('a response that is not the service’s', () => {
-  const foreign: readonly (readonly [string, RawAnswer])[] = [
+  const foreign: readonly (readonly [string, RawResponse])[] = [
     ...[301, 302, 303, 307, 308].map(
       (status) => [`${status}`, answer(status, '', { location: 'https://elsewhere.example.com/' })] as const,
     ),
@@ -425,7 +425,7 @@ describe('a full page without a link', () => {
     const following: Mirror = { ...copy, cursor: () => 'abc' };
     const run = async () => {
       const users = usersBehind(({ target }) => {
-        if (!target.includes('/changes')) return listed[type === 'user.updated' ? 0 : 1] as RawAnswer;
+        if (!target.includes('/changes')) return listed[type === 'user.updated' ? 0 : 1] as RawResponse;
         const isFirst = target.includes('cursor=abc');
         const changes = isFirst ? ids.map((subject) => change({ subject, type })) : [];
         return answer(200, changes, { link: '</api/v1/users/changes?cursor=def>; rel="next"' });

@@ -272,7 +272,7 @@ describe('users import', () => {
   test('a service that is unavailable for seconds delays the import, and is reported once', async () => {
     let begin: number | undefined;
     const front = await startBreaking(service.url, {
-      onAnswer: (answer) => {
+      onResponse: (answer) => {
         begin ??= performance.now();
         return performance.now() - begin < 3000 ? { status: 503, headers: {}, body: '' } : answer;
       },
@@ -355,7 +355,7 @@ describe('users import', () => {
 
   test('Ctrl-C stops after the batches in progress, and the same command continues', async () => {
     const front = await startBreaking(service.url, {
-      onAnswer: async (answer) => {
+      onResponse: async (answer) => {
         await sleep(300);
         return answer;
       },

@@ -46,7 +46,7 @@ async function holds<Values>(property: IAsyncProperty<Values>, runs = numRuns): 
   await fc.assert(property, { seed, numRuns: runs });
 }
 
-describe('a request with values in and out of their schemas is answered as documented:', () => {
+describe('a request with values in and out of their schemas has a documented response:', () => {
   test.each(operations.map((operation) => [operation.operationId, operation] as const))(
     '%s',
     async (_operationId, operation) => {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { connectTo, lastAnswer, requestText, written } from '../stage/connection.ts';
+import { connectTo, lastResponse, requestText, written } from '../stage/connection.ts';
 import { ACCEPT_PATCH, freshAddress, refusal, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
@@ -89,7 +89,7 @@ describe('415, on PATCH with Accept-Patch, is the response', () => {
     for (const body of ['{}', '']) {
       const fields = { Authorization, 'Content-Length': String(body.length), Connection: 'close' };
 
-      expect(await lastAnswer(service.url, requestText(`PATCH ${path}`, fields) + body)).toEqual(
+      expect(await lastResponse(service.url, requestText(`PATCH ${path}`, fields) + body)).toEqual(
         refusal('unsupported_media_type_error', path, { headers: ACCEPT_PATCH }),
       );
     }
@@ -105,7 +105,7 @@ describe('415, on PATCH with Accept-Patch, is the response', () => {
       ['Connection', 'close'],
     ] as const;
 
-    expect(await lastAnswer(service.url, written(`PATCH ${path}`, fields, '{}'))).toEqual(
+    expect(await lastResponse(service.url, written(`PATCH ${path}`, fields, '{}'))).toEqual(
       refusal('unsupported_media_type_error', path, { headers: ACCEPT_PATCH }),
     );
   });

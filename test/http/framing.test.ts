@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { connectTo, lastAnswer, written } from '../stage/connection.ts';
+import { connectTo, lastResponse, written } from '../stage/connection.ts';
 import { freshAddress, probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
   authorization = `Bearer ${await service.issuer.sign()}`;
 });
 
-const send = (content: string | Buffer) => lastAnswer(service.url, content);
+const send = (content: string | Buffer) => lastResponse(service.url, content);
 
 /** A create, up to the header fields of its length. */
 const create = (...framing: string[]) =>

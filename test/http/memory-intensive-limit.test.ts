@@ -90,7 +90,7 @@ async function start({ onTestFinished }: { onTestFinished(fn: () => unknown): vo
 
 const heavies = (count: number) => upTo(count).map((index) => `/heavy/${index}`);
 
-test('a request that takes long frees its place: all are admitted before any is answered, eight at a time', async (context) => {
+test('a request that takes long frees its place: all are admitted before any has its response, eight at a time', async (context) => {
   const { send, served, untilServed } = await start(context);
   const from = performance.now();
   for (const path of heavies(3 * MOST)) await send(path);

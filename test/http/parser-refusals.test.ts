@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { connectTo, lastAnswer, written } from '../stage/connection.ts';
+import { connectTo, lastResponse, written } from '../stage/connection.ts';
 import { probe, refusal, UUID_4 } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -9,7 +9,7 @@ const BROKEN = ['A', 'b\0c'] as const;
 
 const service = serviceUnderTest();
 
-const send = (content: string | Buffer) => lastAnswer(service.url, content);
+const send = (content: string | Buffer) => lastResponse(service.url, content);
 
 const invalidHttp = (instance: string, headers: Record<string, string> = {}) =>
   refusal('bad_request_error', instance, { headers });

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { lastAnswer, requestText } from '../stage/connection.ts';
+import { lastResponse, requestText } from '../stage/connection.ts';
 import {
   freshAddress,
   options,
@@ -28,7 +28,10 @@ beforeAll(async () => {
 /** A request with exactly this target, which fetch would normalize. */
 async function get(target: string, method = 'GET') {
   const Authorization = `Bearer ${await service.issuer.sign()}`;
-  return lastAnswer(service.url, requestText(`${method} ${target}`, { Authorization, Connection: 'close' }));
+  return lastResponse(
+    service.url,
+    requestText(`${method} ${target}`, { Authorization, Connection: 'close' }),
+  );
 }
 
 describe('one resource', () => {

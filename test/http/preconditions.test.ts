@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { connectTo, lastAnswer, requestText } from '../stage/connection.ts';
+import { connectTo, lastResponse, requestText } from '../stage/connection.ts';
 import { freshAddress, refusal, success, TIMESTAMP, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -38,7 +38,7 @@ describe('If-Match is satisfied', () => {
     const Authorization = `Bearer ${await service.issuer.sign()}`;
     const fields = { Authorization, 'If-Match': '"7"', 'if-match': '"1"', Connection: 'close' };
 
-    expect(await lastAnswer(service.url, requestText(`DELETE ${USERS}${id}`, fields))).toEqual(
+    expect(await lastResponse(service.url, requestText(`DELETE ${USERS}${id}`, fields))).toEqual(
       success(204, ''),
     );
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { connectTo, lastAnswer, requestText, written } from '../stage/connection.ts';
+import { connectTo, lastResponse, requestText, written } from '../stage/connection.ts';
 import { USERS, UUID_4 } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -12,7 +12,7 @@ const CLOSE = ['Connection', 'close'] as const;
 
 /** The request ID of the response to a request whose header has exactly these bytes. */
 async function idFor(value: string, name = 'X-Request-ID'): Promise<string | undefined> {
-  const { headers } = await lastAnswer(service.url, written('GET /health', [HOST, [name, value], CLOSE]));
+  const { headers } = await lastResponse(service.url, written('GET /health', [HOST, [name, value], CLOSE]));
   return headers['x-request-id'];
 }
 
@@ -49,7 +49,7 @@ describe('the inbound value', () => {
 
     const lines = ['GET /health', `GET ${USERS}`, 'CONNECT localhost:80', 'G3T /health', 'GET /%zz'];
     for (const line of lines) {
-      const { headers } = await lastAnswer(service.url, written(line, fields));
+      const { headers } = await lastResponse(service.url, written(line, fields));
       expect(headers['x-request-id']).toMatch(UUID_4);
     }
   });
@@ -93,7 +93,7 @@ describe('SVC_REQUEST_ID_HEADER names the header of requests and responses', () 
     ['without a request ID', written('GET /health', [HOST, mine[1], CLOSE]), 200, UUID_4],
     ['of bytes that are not HTTP', Buffer.from('hello\r\n\r\n'), 400, UUID_4],
   ])('%s', async (_case, content, status, id) => {
-    const answer = await lastAnswer(other.url, content);
+    const answer = await lastResponse(other.url, content);
 
     expect(answer.status).toBe(status);
     expect(answer.headers['correlation-id']).toMatch(id);

@@ -273,7 +273,7 @@ const REQUIRED = {
   SVC_POSTGRES_HOST: '127.0.0.1',
 };
 
-test('what the source of the password answers is in no output, and is never another password', async () => {
+test('what the source of the password returns is in no output, and is never another password', async () => {
   const postgres = await startAskingPostgres();
   let asked = 0;
   const source = createHttpServer((_request, response) => {

@@ -9,7 +9,7 @@ import { administer } from '../stage/administration.ts';
 import { apiGateway } from '../stage/api-gateway.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { startProxy } from '../stage/proxy.ts';
-import type { RawAnswer, RawRequest } from '../stage/raw-request.ts';
+import type { RawRequest, RawResponse } from '../stage/raw-request.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { type Case, usual, withBrokenTable, withoutDatabase, withoutKeys } from './table.ts';
@@ -26,7 +26,7 @@ type Contestant = {
   readonly named: Map<string, string>;
 };
 
-const answers = new Map<Case, readonly RawAnswer[]>();
+const answers = new Map<Case, readonly RawResponse[]>();
 /** What breaks the rules of HTTP, by way. */
 const faults = new Map<Case, readonly (readonly string[])[]>();
 const contestants: Contestant[] = [];
@@ -76,9 +76,9 @@ describe.each([
   ['while all is well', usual],
   ['when the keys cannot be fetched', withoutKeys],
   ['when the table is not what the service expects', withBrokenTable],
-  ['when PostgreSQL is away', withoutDatabase],
+  ['when PostgreSQL is unavailable', withoutDatabase],
 ])(
-  '%s the answer keeps the rules of HTTP, and is the same to the byte from handlers, host and functions:',
+  '%s the response keeps the rules of HTTP, and is the same to the byte from handlers, host and functions:',
   (_, cases) => {
     test.each(
       cases.map((asked) => [`${asked.status} ${asked.request.method} ${asked.title}`, asked] as const),
@@ -152,7 +152,7 @@ const IDENTITY_OF_CHANGE = /(?<="id":"\d+-)[\da-f]{8}(?=")/g;
 const GENERATED_REQUEST_ID = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 
 /** With what differs from run to run, and must, replaced by texts of the same length. */
-function comparable({ status, headers, body }: RawAnswer, ids: string[]): RawAnswer {
+function comparable({ status, headers, body }: RawResponse, ids: string[]): RawResponse {
   const replace = (text: string) =>
     text
       .replace(TIME, 'a time, of ISO 8601, UTC')

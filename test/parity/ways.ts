@@ -9,14 +9,14 @@ import { sendOnSocket } from '../http/rules/exchange.ts';
 import { apiGateway } from '../stage/api-gateway.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
-import { answer, type HttpResponse, type RawAnswer, type RawRequest } from '../stage/raw-request.ts';
+import { answer, type HttpResponse, type RawRequest, type RawResponse } from '../stage/raw-request.ts';
 
 /** An answer in the form that is compared, and the response as it was received. */
-export type Answered = RawAnswer & { readonly response: HttpResponse };
+export type ComparedResponse = RawResponse & { readonly response: HttpResponse };
 
 /** A way in which the service runs. */
 export type Way = {
-  send(request: RawRequest): Promise<Answered>;
+  send(request: RawRequest): Promise<ComparedResponse>;
   stop(): Promise<void>;
 };
 
@@ -74,18 +74,18 @@ export async function startFunctions(environment: Variables): Promise<Way> {
 }
 
 /** The headers without the stage in their paths. A path that lacks it would differ from those of the other ways. */
-function withoutStage(headers: RawAnswer['headers']): RawAnswer['headers'] {
+function withoutStage(headers: RawResponse['headers']): RawResponse['headers'] {
   const remove = (text = '') =>
     text.includes(`/${STAGE}/api/`) ? text.replace(`/${STAGE}`, '') : `lacks it: ${text}`;
   const paths = Object.entries(headers).filter(([name]) => name === 'location' || name === 'link');
   return { ...headers, ...Object.fromEntries(paths.map(([name, text]) => [name, remove(text)])) };
 }
 
-function answerOf({ statusCode, headers, body, isBase64Encoded }: FunctionResult): Answered {
+function answerOf({ statusCode, headers, body, isBase64Encoded }: FunctionResult): ComparedResponse {
   const content = Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8');
   return answered({ status: statusCode, fields: Object.entries(headers), content });
 }
 
-function answered(response: HttpResponse): Answered {
+function answered(response: HttpResponse): ComparedResponse {
   return { ...answer(response.status, response.fields, response.content.toString()), response };
 }

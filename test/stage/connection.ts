@@ -113,7 +113,7 @@ export async function connectTo(url: string, { isReading = true } = {}) {
 }
 
 /** Sends `content` on a connection of its own and reads one response. The service must close the connection after it. */
-export async function lastAnswer(url: string, content: string | Buffer): Promise<ServiceResponse> {
+export async function lastResponse(url: string, content: string | Buffer): Promise<ServiceResponse> {
   const connection = await connectTo(url);
   connection.send(content);
   const answer = await connection.answer({ toHead: content.toString().startsWith('HEAD ') });

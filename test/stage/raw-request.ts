@@ -12,7 +12,7 @@ export type RawRequest = {
 };
 
 /** The exact bytes of a response, with header names in lower case and in order. */
-export type RawAnswer = {
+export type RawResponse = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -55,7 +55,7 @@ export function exchange(
 }
 
 /** The same, in the comparable form. */
-export async function sendTo(url: string, request: RawRequest): Promise<RawAnswer> {
+export async function sendTo(url: string, request: RawRequest): Promise<RawResponse> {
   const { status, fields, content } = await exchange(url, request);
   return answer(status, fields, content.toString());
 }
@@ -65,7 +65,7 @@ export function answer(
   status: number,
   headers: Iterable<readonly [name: string, value: string]>,
   body: string,
-): RawAnswer {
+): RawResponse {
   const lowerCase = [...headers].map(([name, value]) => [name.toLowerCase(), value] as const);
   const ofTheService = lowerCase.filter(([name]) => !['connection', 'date', 'keep-alive'].includes(name));
   const length: [string, string][] =

@@ -6,7 +6,7 @@ import { buffer } from 'node:stream/consumers';
 import { freePort } from '../../../host/development/free-port.ts';
 import type { Variables } from '../../../lib/settings/settings.ts';
 import type { Request } from '../../lab/load/wire.ts';
-import { answer, pairsOf, type RawAnswer } from '../../stage/raw-request.ts';
+import { answer, pairsOf, type RawResponse } from '../../stage/raw-request.ts';
 import { until } from '../../stage/until.ts';
 import type { Question, Totals } from './counters.ts';
 
@@ -41,7 +41,7 @@ export async function startCountedHost(variables: Variables, preloaded: readonly
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 
   /** Resolves once the whole response is there. */
-  function send({ method, target, token, body = '' }: Request): Promise<RawAnswer> {
+  function send({ method, target, token, body = '' }: Request): Promise<RawResponse> {
     const headers = {
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
       ...(body !== '' && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
