@@ -100,17 +100,8 @@ describe("an attacker's key in the token is 401", () => {
 
 describe('a kid that would be a path, a URL or a query elsewhere is 401', () => {
   test.each([
-    '../../../../dev/null',
-    '/dev/null',
-    "key-1' OR '1'='1",
-    '1; DROP TABLE users',
-    'http://127.0.0.1/jwks',
-    '$(id)',
-    '__proto__',
-    'constructor',
-    '',
-    '*',
-    'KEY-1',
+    ...['../../../../dev/null', '/dev/null', "key-1' OR '1'='1", '1; DROP TABLE users'],
+    ...['http://127.0.0.1/jwks', '$(id)', '__proto__', 'constructor', '', '*', 'KEY-1'],
   ])('%j', async (kid) => {
     await gate.expectRefused(withHeader({ kid }));
     await gate.expectRefused(withHeader({ kid }, attackerKey));
@@ -152,17 +143,7 @@ describe('critical header parameters are 401', () => {
 
 describe('a token with another algorithm than its key has is 401', () => {
   test.each([
-    'RS384',
-    'RS512',
-    'PS256',
-    'ES256',
-    'EdDSA',
-    'RS1',
-    'rs256',
-    'RS256 ',
-    'ES256K',
-    'RSA-OAEP',
-    'dir',
+    ...['RS384', 'RS512', 'PS256', 'ES256', 'EdDSA', 'RS1', 'rs256', 'RS256 ', 'ES256K', 'RSA-OAEP', 'dir'],
   ])('%s', async (alg) => {
     await gate.expectRefused(withHeader({ alg }));
   });

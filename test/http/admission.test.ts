@@ -78,12 +78,7 @@ describe('the turns', () => {
       of(undefined, 'unverified 2'),
     ]);
     expect([next(), next(), next(), next(), next(), next(), next()]).toEqual([
-      'a1',
-      'b1',
-      'a2',
-      'unverified 1',
-      'a3',
-      'unverified 2',
+      ...['a1', 'b1', 'a2', 'unverified 1', 'a3', 'unverified 2'],
       undefined,
     ]);
     expect(turns.queued).toBe(0);

@@ -41,12 +41,8 @@ function createOf(size: number): string {
 
 describe('a body is JSON if it is declared', () => {
   test.each([
-    'application/json',
-    'application/json; charset=utf-8',
-    'application/json;charset="UTF-8"; profile=x',
-    'Application/JSON',
-    'application/vnd.example.user+json',
-    'application/ld+json; q=1',
+    ...['application/json', 'application/json; charset=utf-8', 'application/json;charset="UTF-8"; profile=x'],
+    ...['Application/JSON', 'application/vnd.example.user+json', 'application/ld+json; q=1'],
   ])('as %s', async (type) => {
     const headers = { 'content-type': type };
 
@@ -63,17 +59,9 @@ describe('a body is JSON if it is declared', () => {
 
 describe('415, on PATCH with Accept-Patch, is the response', () => {
   test.each([
-    'text/plain',
-    'text/json',
-    'application/jsonp',
-    'application/x-www-form-urlencoded',
-    'multipart/form-data; boundary=json',
-    'application/octet-stream',
-    'application/xml',
-    'application/json, text/plain',
-    'json',
-    '*/*',
-    ' ',
+    ...['text/plain', 'text/json', 'application/jsonp', 'application/x-www-form-urlencoded'],
+    ...['multipart/form-data; boundary=json', 'application/octet-stream', 'application/xml'],
+    ...['application/json, text/plain', 'json', '*/*', ' '],
   ])('to a body declared as %j', async (type) => {
     const headers = { 'content-type': type };
 

@@ -39,17 +39,7 @@ const accepts = (schema: z.ZodObject, name: string) => (text: string) => {
 const CHARACTERS = [
   ...'aZ09@@@-_.,"\\/:+ \t\n',
   ...[
-    '\0',
-    '\x1f',
-    '\x7f',
-    '\x85',
-    '\xa0',
-    '\u1680',
-    '\u180e',
-    '\u200b',
-    '\u2028',
-    '\u3000',
-    '\ufeff',
+    ...['\0', '\x1f', '\x7f', '\x85', '\xa0', '\u1680', '\u180e', '\u200b', '\u2028', '\u3000', '\ufeff'],
     '\uffff',
   ],
   ...['é', '٣', '漢', '😀', '\u{10ffff}'],

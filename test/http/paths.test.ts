@@ -70,30 +70,11 @@ describe('one resource', () => {
 
 describe('an unknown path is 404', () => {
   test.each([
-    '/',
-    '/api',
-    '/api/v1',
-    '/api/v1/',
-    '/api/v2/users/',
-    '/api/v1/user',
-    '/api/v1/users//',
-    '/api/v1/users/00000000-0000-0000-0000-000000000000//',
-    '/api/v1/users;limit=1',
-    '//api/v1/users/',
-    '/api//v1/users/',
-    '/api/v1/users/../users/',
-    '/api/v1/Users/',
-    '/api%2Fv1/users/',
-    '/api/v1/users/00000000-0000-0000-0000-000000000000/roles',
-    '/health/live',
-    '/HEALTH',
-    '/metrics',
-    '/.env',
-    '/__proto__',
-    '/api/v1/constructor/',
-    '/%00',
-    '/*',
-    `/${'a/'.repeat(2000)}`,
+    ...['/', '/api', '/api/v1', '/api/v1/', '/api/v2/users/', '/api/v1/user', '/api/v1/users//'],
+    ...['/api/v1/users/00000000-0000-0000-0000-000000000000//', '/api/v1/users;limit=1', '//api/v1/users/'],
+    ...['/api//v1/users/', '/api/v1/users/../users/', '/api/v1/Users/', '/api%2Fv1/users/'],
+    ...['/api/v1/users/00000000-0000-0000-0000-000000000000/roles', '/health/live', '/HEALTH', '/metrics'],
+    ...['/.env', '/__proto__', '/api/v1/constructor/', '/%00', '/*', `/${'a/'.repeat(2000)}`],
   ])('%s', async (path) => {
     expect(await get(path)).toEqual(refusal('not_found_error', path));
   });
@@ -105,15 +86,8 @@ describe('an unknown path is 404', () => {
 
 describe('a path that is not valid percent-encoded UTF-8 is 400', () => {
   test.each([
-    '/api/v1/users/%',
-    '/api/v1/users/%zz',
-    '/api/v1/users/%ff',
-    '/api/v1/users/%C0%AF',
-    '/api/v1/users/%E0%A4%A',
-    '/api/v1/users/%ED%A0%80',
-    '/%zz',
-    '/health%',
-    '/%c0%ae%c0%ae/',
+    ...['/api/v1/users/%', '/api/v1/users/%zz', '/api/v1/users/%ff', '/api/v1/users/%C0%AF'],
+    ...['/api/v1/users/%E0%A4%A', '/api/v1/users/%ED%A0%80', '/%zz', '/health%', '/%c0%ae%c0%ae/'],
     '/api/v1/users/%25%ff',
   ])('%s', async (path) => {
     for (const method of ['GET', 'OPTIONS', 'DELETE'])

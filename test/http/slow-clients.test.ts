@@ -7,13 +7,8 @@ const service = serviceUnderTest();
 
 const create = (bearer: string) =>
   [
-    `POST ${USERS} HTTP/1.1`,
-    'Host: localhost',
-    `Authorization: Bearer ${bearer}`,
-    'Content-Type: application/json',
-    'Content-Length: 100',
-    '',
-    '{',
+    ...[`POST ${USERS} HTTP/1.1`, 'Host: localhost', `Authorization: Bearer ${bearer}`],
+    ...['Content-Type: application/json', 'Content-Length: 100', '', '{'],
   ].join('\r\n');
 
 // Concurrently, because each waits for a limit of several seconds.

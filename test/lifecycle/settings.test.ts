@@ -384,11 +384,7 @@ test.each<readonly [string, readonly string[], readonly string[]]>([
       `OTEL_EXPORTER_OTLP_${signal}ENDPOINT`,
       ['http://collector:4318', ' http://collector:4318 '],
       [
-        'http://collector: 4318',
-        'http://a/b c',
-        'collector:4318',
-        '"http://a"',
-        'http://svc:hunter2@a',
+        ...['http://collector: 4318', 'http://a/b c', 'collector:4318', '"http://a"', 'http://svc:hunter2@a'],
         'http://a:99999',
       ],
     ] as const,

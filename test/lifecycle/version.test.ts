@@ -10,17 +10,10 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** The files with the version, and the two programs that read it. */
 const FILES = [
-  'package.json',
-  'package-lock.json',
-  'infra/client/package.json',
-  'infra/client/package-lock.json',
-  'infra/client/README.md',
-  'Dockerfile',
-  'infra/compose.yaml',
+  ...['package.json', 'package-lock.json', 'infra/client/package.json', 'infra/client/package-lock.json'],
+  ...['infra/client/README.md', 'Dockerfile', 'infra/compose.yaml'],
   'infra/kubernetes/components/release/kustomization.yaml',
-  'infra/kubernetes/examples/production/kustomization.yaml',
-  'CHANGELOG.md',
-  'infra/release.ts',
+  ...['infra/kubernetes/examples/production/kustomization.yaml', 'CHANGELOG.md', 'infra/release.ts'],
   'infra/build-version.ts',
 ];
 

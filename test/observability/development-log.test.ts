@@ -68,14 +68,8 @@ test('each line of a long value is indented, and a code follows the stack', () =
 
   expect(prettyLine(event)).toBe(
     [
-      '03:04:05.678 error   app_error',
-      '  error: four',
-      '      at five',
-      '  code="42P01"',
-      '  caused by Error: one',
-      '  two',
-      '  three',
-      '  code="ECONNRESET"',
+      ...['03:04:05.678 error   app_error', '  error: four', '      at five', '  code="42P01"'],
+      ...['  caused by Error: one', '  two', '  three', '  code="ECONNRESET"'],
     ].join('\n'),
   );
 });

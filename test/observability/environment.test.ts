@@ -54,15 +54,9 @@ const EVENTS = [
 test('the names that are known to be read are found', () => {
   expect(OF_LOGGER).toEqual(
     expect.arrayContaining([
-      'POWERTOOLS_DEV',
-      'POWERTOOLS_LOG_LEVEL',
-      'POWERTOOLS_LOGGER_SAMPLE_RATE',
-      'POWERTOOLS_LOGGER_LOG_EVENT',
-      'POWERTOOLS_SERVICE_NAME',
-      'AWS_LAMBDA_LOG_LEVEL',
-      'AWS_LAMBDA_MAX_CONCURRENCY',
-      'LOG_LEVEL',
-      'ENVIRONMENT',
+      ...['POWERTOOLS_DEV', 'POWERTOOLS_LOG_LEVEL', 'POWERTOOLS_LOGGER_SAMPLE_RATE'],
+      ...['POWERTOOLS_LOGGER_LOG_EVENT', 'POWERTOOLS_SERVICE_NAME', 'AWS_LAMBDA_LOG_LEVEL'],
+      ...['AWS_LAMBDA_MAX_CONCURRENCY', 'LOG_LEVEL', 'ENVIRONMENT'],
     ]),
   );
   expect(OF_TELEMETRY).toEqual(expect.arrayContaining(['OTEL_LOG_LEVEL', 'OTEL_LOGS_EXPORTER']));

@@ -136,12 +136,7 @@ test.each(['production', 'development'])(
 
     // The output contains events, causes, spans and the statement of a span.
     for (const part of [
-      'user_created',
-      'user_updated',
-      'p***@secret.example',
-      '23514',
-      '22P02',
-      'insert into',
+      ...['user_created', 'user_updated', 'p***@secret.example', '23514', '22P02', 'insert into'],
     ]) {
       expect(output).toContain(part);
     }

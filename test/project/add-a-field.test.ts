@@ -25,13 +25,7 @@ const NAME = 'trial_locale';
 const NUMBER = 14;
 
 const CHECKED = [
-  'test',
-  'events',
-  'tsconfig.json',
-  'knip.json',
-  'redocly.yaml',
-  'vitest.config.ts',
-  '.gitignore',
+  ...['test', 'events', 'tsconfig.json', 'knip.json', 'redocly.yaml', 'vitest.config.ts', '.gitignore'],
 ];
 const PAGES = ['CHANGELOG.md', 'CONTRIBUTING.md'];
 const NEW_MIGRATION = '9000-trial-locale';

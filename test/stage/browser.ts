@@ -4,14 +4,8 @@ import { chromium, type Page } from 'playwright-core';
 const CHROMIUM = '/usr/bin/chromium';
 
 const FLAGS = [
-  '--headless=new',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
+  ...['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
+  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
 ];
 
 /** A page in a real browser, with its console and its requests. */

@@ -7,14 +7,7 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** The files from which the project is started and built. Its packages are linked. */
 const SOURCES = [
-  'handlers',
-  'host',
-  'lib',
-  'infra',
-  'esbuild.config.mjs',
-  'commands.sh',
-  'bootstrap.mjs',
-  '.npmrc',
+  ...['handlers', 'host', 'lib', 'infra', 'esbuild.config.mjs', 'commands.sh', 'bootstrap.mjs', '.npmrc'],
 ];
 const PACKAGE = ['package.json', 'package-lock.json'];
 

@@ -82,15 +82,7 @@ test("after a delete only the user's id stays, in the changes and beside the dig
   );
   expect(kept.get('user_changes')?.map((row) => Object.keys(JSON.parse(row)))).toEqual(
     Array(5).fill([
-      'position',
-      'user_id',
-      'version',
-      'type',
-      'changed',
-      'actor',
-      'request_id',
-      'time',
-      'identity',
+      ...['position', 'user_id', 'version', 'type', 'changed', 'actor', 'request_id', 'time', 'identity'],
     ]),
   );
 

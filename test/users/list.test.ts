@@ -74,14 +74,8 @@ describe('the list', () => {
 
 describe('an unknown query parameter is ignored', () => {
   test.each([
-    '?offset=5',
-    '?limit[x]=a&limit[0][]=a&limit[100000]=a&[]limit=a&limit[=a&limit]=a',
-    '?Limit=5',
-    '?LIMIT=a&SKIP=b',
-    '?__proto__=1&a=1&a=2',
-    '?&&=&x',
-    '?%zz',
-    '??limit=x',
+    ...['?offset=5', '?limit[x]=a&limit[0][]=a&limit[100000]=a&[]limit=a&limit[=a&limit]=a', '?Limit=5'],
+    ...['?LIMIT=a&SKIP=b', '?__proto__=1&a=1&a=2', '?&&=&x', '?%zz', '??limit=x'],
   ])('%s', async (query) => {
     expect(await list(query)).toEqual(page(0, 100));
   });
@@ -89,33 +83,11 @@ describe('an unknown query parameter is ignored', () => {
 
 describe('422', () => {
   test.each([
-    'limit=0',
-    'limit=1001',
-    'limit=-1',
-    'limit=',
-    'limit',
-    'limit=+5',
-    'limit=%2B5',
-    'limit=5.0',
-    'limit=1e2',
-    'limit=0x10',
-    'limit=10%0A',
-    'limit=%2010',
-    'limit=ten',
-    'limit=null',
-    'limit=NaN',
-    'limit=Infinity',
-    'limit=1_000',
-    'limit=1,000',
-    'limit=%D9%A1',
-    'limit=99999999999999999999999999',
-    'limit=1%00',
-    'limit=%zz',
-    'skip=-1',
-    'skip=2147483648',
-    'skip=1;limit=5',
-    `skip=${'9'.repeat(5000)}`,
-    "skip=0'--",
+    ...['limit=0', 'limit=1001', 'limit=-1', 'limit=', 'limit', 'limit=+5', 'limit=%2B5', 'limit=5.0'],
+    ...['limit=1e2', 'limit=0x10', 'limit=10%0A', 'limit=%2010', 'limit=ten', 'limit=null', 'limit=NaN'],
+    ...['limit=Infinity', 'limit=1_000', 'limit=1,000', 'limit=%D9%A1', 'limit=99999999999999999999999999'],
+    ...['limit=1%00', 'limit=%zz', 'skip=-1', 'skip=2147483648', 'skip=1;limit=5'],
+    ...[`skip=${'9'.repeat(5000)}`, "skip=0'--"],
   ])('is the response to an invalid value: %s', async (query) => {
     const name = query.replace(/\W.*/s, '');
 
