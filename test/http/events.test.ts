@@ -41,11 +41,12 @@ describe('an event gets the status of its operation:', () => {
   const items = () => ({ items: [{ email: freshAddress() }] });
   const bodies: Readonly<Record<string, () => object>> = {
     createUser: () => ({ email: freshAddress() }),
-    'createUser-key': () => ({ email: freshAddress() }),
     createUsers: items,
   };
 
-  test.each(jsonIn('.').map((name) => [name, statusOf(name)] as const))('%s, %i', async (name, status) => {
+  const names = jsonIn('.').filter((name) => name !== 'createUser-key');
+
+  test.each(names.map((name) => [name, statusOf(name)] as const))('%s, %i', async (name, status) => {
     const { id } = await stage.createUser();
     const body = bodies[name]?.();
 
@@ -105,7 +106,9 @@ describe('a refused event gets the problem of its name, with all faults:', () =>
 
   test('a key with other values, and a key of a deleted user', async () => {
     const body = JSON.stringify({ email: 'keyed@example.com' });
-    const { id } = (await stage.call(createUser, 'createUser-key', { body })).body as { id: string };
+    const created = await stage.call(createUser, 'createUser-key', { body });
+    const { id } = created.body as { id: string };
+    expect(created.status).toBe(201);
     expect(await stage.call(createUser, 'refusals/422-key-reused')).toEqual(
       refusal('idempotency_key_reused_error', USERS),
     );
