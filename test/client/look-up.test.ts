@@ -78,7 +78,7 @@ test('users changes writes the changes of one user, one per line, also after its
 test('a user from before the changes has none: exit code 0', async () => {
   const [first] = service.others;
   const front = await startBreaking(service.url, {
-    onAnswer: ({ headers, ...answer }) => ({
+    onResponse: ({ headers, ...answer }) => ({
       ...answer,
       headers: { ...headers, 'content-length': '2' },
       body: '[]',
@@ -134,7 +134,7 @@ test.each<[readonly string[], RegExp]>([
 
 test('a response that is not the service’s is exit code 1, also a 404', async () => {
   const front = await startBreaking(service.url, {
-    onAnswer: () => ({ status: 404, headers: { 'content-type': 'text/html' }, body: '<h1>Not found</h1>' }),
+    onResponse: () => ({ status: 404, headers: { 'content-type': 'text/html' }, body: '<h1>Not found</h1>' }),
   });
   for (const words of [
     ['get', UUID],

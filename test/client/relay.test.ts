@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import { type Acceptable, startAcceptable, startBreaking } from '../accept/stage.ts';
-import type { RawAnswer } from '../stage/raw-request.ts';
+import type { RawResponse } from '../stage/raw-request.ts';
 import { until } from '../stage/until.ts';
 import { lastLine, linesOf, openFiles, runCommand, startCommand, variablesFor } from './command.ts';
 import { firstById, newSecret, type Respond, type Sent, startReceiver } from './receiver.ts';
@@ -387,14 +387,14 @@ describe('the cursor', () => {
 
 test('a service that fails is reported and asked again, and nothing is lost', async () => {
   const html = { 'content-type': 'text/html' };
-  const answers: readonly Partial<RawAnswer>[] = [
+  const answers: readonly Partial<RawResponse>[] = [
     { status: 302, headers: { location: 'https://elsewhere.example.com/' }, body: '' },
     { status: 200, headers: html, body: '<h1>Sign in</h1>' },
     { status: 503, headers: html, body: 'later' },
   ];
   let count = 0;
   const front = await startBreaking(service.url, {
-    onAnswer: (answer) => ({ ...answer, ...answers[count++] }),
+    onResponse: (answer) => ({ ...answer, ...answers[count++] }),
   });
   const [id] = await create(1);
   const { stderr } = await relayPage(['--with-user'], { USERS_URL: front.url });
