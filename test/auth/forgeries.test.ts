@@ -201,7 +201,7 @@ describe('a modified token is 401, also after the original was accepted', () => 
     await gate.expectRefused(`${header}.${payload}.${signature}`);
   });
 
-  test('with any character changed', { timeout: 60_000 }, async () => {
+  test('with any character changed', { timeout: 180_000 }, async () => {
     const token = await gate.issuer.sign();
     await gate.expectAccepted(token);
     const place = fc.integer({ min: 0, max: token.length - 1 });

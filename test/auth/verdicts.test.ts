@@ -45,7 +45,7 @@ function mutantsOf(signature: string): readonly string[] {
 }
 
 describe('only the signature itself is accepted among similar texts', () => {
-  test.each(ALGORITHMS)('%s', { timeout: 60_000 }, async (alg) => {
+  test.each(ALGORITHMS)('%s', { timeout: 180_000 }, async (alg) => {
     const key = keys.find((one) => one.alg === alg) as IssuerKey;
     const others = keys.filter((one) => one !== key);
     const token = await verifier.issuer.sign({}, {}, { key });
@@ -80,7 +80,7 @@ describe('exactly the payloads with valid claims are accepted', () => {
     return iss === verifier.issuer.issuer && isAudience && isCurrent && hasDates && sub !== undefined;
   }
 
-  test('among random payloads', { timeout: 60_000 }, async () => {
+  test('among random payloads', { timeout: 180_000 }, async () => {
     const key = keys.find(({ alg }) => alg === 'RS256') as IssuerKey;
     const { issuer, audience } = verifier.issuer;
     const claims = fc.record(

@@ -113,7 +113,7 @@ async function findExpensive(limit: number, requests: readonly Costed[]) {
 }
 
 test('no header field, path or query costs more than ten ordinary requests', {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async () => {
   const lines = { GET: `GET ${CHANGES}`, POST: `POST ${USERS}`, PATCH: `PATCH ${user}` } as const;
   const fields = Object.entries(lines).flatMap(([method, line]) =>
@@ -130,7 +130,7 @@ test('no header field, path or query costs more than ten ordinary requests', {
   expect(await findExpensive(10, [...fields, ...paths, ...queries, [`GET ${user}`, many]])).toEqual([]);
 });
 
-test('a body costs what its bytes cost, whatever it contains', { timeout: 60_000 }, async () => {
+test('a body costs what its bytes cost, whatever it contains', { timeout: 180_000 }, async () => {
   const requests = [USERS, BATCH].flatMap((path) => BODIES.map((body): Costed => [`POST ${path}`, {}, body]));
 
   // It has a thousand times the bytes of a create. middy's parser calls a function for each value.

@@ -28,7 +28,7 @@ async function findings(file: string): Promise<readonly { code: string; path: re
   return JSON.parse(stdout);
 }
 
-describe('the committed document', { timeout: 60_000 }, () => {
+describe('the committed document', { timeout: 300_000 }, () => {
   test('passes the rules of Spectral and of OWASP without a warning', async () => {
     expect(await findings(RULESET)).toEqual([]);
   });

@@ -36,7 +36,7 @@ function run(program: string, ...args: string[]) {
   return promisify(execFile)(process.execPath, [program, ...args], { cwd: ROOT, env });
 }
 
-describe('the committed document', { timeout: 60_000 }, () => {
+describe('the committed document', { timeout: 300_000 }, () => {
   test('passes redocly lint with the recommended rules, without a warning', async () => {
     const report = await run(
       'test/node_modules/@redocly/cli/bin/cli.js',

@@ -19,7 +19,7 @@ const NAMES_SETTINGS = expect.stringMatching(/^(?!Building).*SVC_OAUTH_ISSUER/s)
 
 // In this order: each test starts from the state that the test before has left.
 
-test('npm start builds a missing build, and runs it', { timeout: 60_000 }, async () => {
+test('npm start builds a missing build, and runs it', { timeout: 180_000 }, async () => {
   const { code, stderr } = await start();
 
   expect({ code, begin: stderr.slice(0, BUILDING.length) }).toEqual({ code: 1, begin: BUILDING });
@@ -44,7 +44,7 @@ test('files that are generated from packages below infra/ do not make a build st
   expect(await start()).toEqual({ code: 1, stdout: '', stderr: NAMES_SETTINGS });
 });
 
-test('a build older than a source is built again before it runs', { timeout: 60_000 }, async () => {
+test('a build older than a source is built again before it runs', { timeout: 180_000 }, async () => {
   appendFileSync(join(folder, 'host/main.ts'), "\nprocess.stdout.write('changed\\n');\n");
 
   const { stdout, stderr } = await start();
@@ -53,7 +53,7 @@ test('a build older than a source is built again before it runs', { timeout: 60_
   expect(stderr).toMatch(/^Building dist\/\n/);
 });
 
-test('a failed build is reported, and nothing is run', { timeout: 60_000 }, async () => {
+test('a failed build is reported, and nothing is run', { timeout: 180_000 }, async () => {
   const file = join(folder, 'host/broken.ts');
   appendFileSync(join(folder, 'host/main.ts'), "\nimport './broken.ts';\n");
   appendFileSync(file, 'export const = 1;\n');

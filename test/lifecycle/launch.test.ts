@@ -25,7 +25,7 @@ const isOldBash = (shell: string) => shell === 'bash' && process.platform === 'd
 /** The lines to paste: from the first command to the end. */
 const commandsIn = (banner: string) => /^curl .*^curl [^\n]*$/ms.exec(banner)?.[0] ?? '';
 
-describe('npm run dev', { timeout: 60_000 }, () => {
+describe('npm run dev', { timeout: 180_000 }, () => {
   let development: Development;
   let banner: string;
 
@@ -127,7 +127,7 @@ describe('npm run dev', { timeout: 60_000 }, () => {
   );
 });
 
-describe('npm run dev with other settings', { timeout: 60_000 }, () => {
+describe('npm run dev with other settings', { timeout: 180_000 }, () => {
   let development: Development | undefined;
 
   afterEach(async () => {

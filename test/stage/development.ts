@@ -27,7 +27,7 @@ export async function startDevelopment(variables: NodeJS.ProcessEnv = {}, folder
     errors: () => errors,
     /** The lines from the report that the service is ready to the end of the banner. */
     untilBanner(): Promise<string> {
-      return until('the banner', () => bannerIn(printed, child.exitCode, errors), { seconds: 50 });
+      return until('the banner', () => bannerIn(printed, child.exitCode, errors), { seconds: 120 });
     },
     /** Ends it in order, and returns its exit code. `keepsData` keeps the folder. */
     async stop({ keepsData = false } = {}): Promise<number | null> {
