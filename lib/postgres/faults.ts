@@ -113,11 +113,6 @@ export function isIdleTimeout(fault: unknown): boolean {
   return sqlState(fault) === '57P05';
 }
 
-/** The session has ended before PostgreSQL read the statement: nothing ran. */
-export class NotSent extends Error {
-  override readonly message = 'the connection was terminated before the statement was sent';
-}
-
 /** What arrived is not what PostgreSQL sends. The session ends. */
 export class UnexpectedMessage extends Error {
   readonly code = 'EPROTO';
@@ -221,8 +216,9 @@ function isUnavailable(fault: unknown): boolean {
   return UNAVAILABLE.test(code) || (code === 'XX000' && /\bconnection\b/.test(message));
 }
 
-function causeOf(fault: unknown): unknown {
-  return fault instanceof Problem ? fault.cause : fault;
+/** The fault for which a problem was made. */
+export function causeOf(fault: unknown): unknown {
+  return fault instanceof Problem ? (fault.cause ?? fault) : fault;
 }
 
 function errorMessage(fault: unknown): string {

@@ -3,11 +3,9 @@ import type { EventLog } from '../observability/event-log.ts';
 import { readMessage } from '../observability/redaction.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Database } from './database.ts';
-import { isMissingTable, NotSent, reachedTimeLimit } from './faults.ts';
+import { causeOf, isMissingTable, reachedTimeLimit } from './faults.ts';
 import { Hosts } from './hosts/hosts.ts';
 import { SELECT_MIGRATION } from './sender.ts';
-import type { StatementText } from './wire/executor.ts';
-import type { Row } from './wire/rows.ts';
 import { SessionExecutor } from './wire/session-executor.ts';
 
 /** The tables of the service, in the order in which migrations create them. */
@@ -37,8 +35,8 @@ type Privileges = {
 /** The schema of a database: of this version or a later one, of an earlier one, or none. */
 export type SchemaState = 'current' | 'older' | 'empty';
 
-/** Time limit of a check, in seconds. */
-const TIME_LIMIT = 0.95;
+/** Of a check. */
+const TIME_LIMIT_MS = 950;
 
 /** In milliseconds. A check that gets no session succeeds if another one has responded within this time. */
 const RECENT_MS = 1000;
@@ -64,7 +62,7 @@ export class Readiness {
       peers: new Set<SessionExecutor>(),
     };
     this.#log = log;
-    const limits = { ...settings, poolTimeout: TIME_LIMIT };
+    const limits = { ...settings, poolTimeout: TIME_LIMIT_MS / 1000 };
     this.#executor = new SessionExecutor(limits, hosts, { maxSessions: 1, depth: 1, peers });
     this.#latestMigration = latestMigration;
   }
@@ -89,62 +87,40 @@ export class Readiness {
 
   /** @throws {Problem} service_unavailable_error if it is unknown */
   async findSchemaState(): Promise<SchemaState> {
-    const deadline = performance.now() + TIME_LIMIT * 1000;
-    if (await this.#isMigrated(deadline)) return 'current';
-    return (await this.#findPrivileges(deadline)).is_empty ? 'empty' : 'older';
+    const { isMigrated, is_empty } = await this.#find(performance.now() + TIME_LIMIT_MS);
+    if (isMigrated) return 'current';
+    return is_empty ? 'empty' : 'older';
   }
 
-  /** A session that takes longer to open than the time limit of a check is used by the next check. */
   async #ask(): Promise<void> {
-    const deadline = performance.now() + TIME_LIMIT * 1000;
-    // Before the first migration, the record of migrations does not exist either.
-    if (!(await this.#isMigrated(deadline))) {
-      this.#hasSucceeded = false;
-      throw unavailable('the migrations have not run yet');
-    }
-    const { missing, keeps_users } = await this.#findPrivileges(deadline);
+    const deadline = performance.now() + TIME_LIMIT_MS;
+    const found = await this.#find(deadline).catch((fault) => this.#ignoreNotSent(fault, deadline));
+    if (!found) return;
+    const { isMigrated, missing, keeps_users } = found;
+    this.#hasSucceeded = isMigrated && missing === null;
+    if (!isMigrated) throw unavailable('the migrations have not run yet');
     if (missing !== null) throw unavailable(`not ready: the role lacks the privileges ${missing}`);
     if (keeps_users === true && !this.#isDeleteChecked)
       this.#log?.warning('privilege_missing', { privilege: 'DELETE', table: 'users' });
     this.#isDeleteChecked = true;
-    this.#hasSucceeded = true;
   }
 
-  async #isMigrated(deadline: number): Promise<boolean> {
-    const recorded = await this.#send(SELECT_MIGRATION, [this.#latestMigration], deadline).catch((fault) => {
-      if (isMissingTable(fault)) return [];
-      if (this.#isServed(fault)) return [{}];
-      throw notReady(performance.now() < deadline ? fault : new Error('PostgreSQL did not answer in time'));
-    });
-    return recorded.length > 0;
+  /** A session that takes longer to open than the time limit of a check is used by the next check. */
+  async #find(deadline: number) {
+    // Before the first migration, the record of migrations does not exist either.
+    const recorded = await this.#executor
+      .send(SELECT_MIGRATION, [this.#latestMigration], deadline)
+      .catch((fault) => (isMissingTable(fault) ? [] : Promise.reject(fault)));
+    const [privileges] = await this.#executor.send(SELECT_PRIVILEGES, [], deadline);
+    return { isMigrated: recorded.length > 0, ...(privileges as Privileges) };
   }
 
-  async #findPrivileges(deadline: number): Promise<Privileges> {
-    const [row] = await this.#send(SELECT_PRIVILEGES, [], deadline).catch((fault) => {
-      if (this.#isServed(fault)) return [{ missing: null, keeps_users: null, is_empty: false }];
-      throw notReady(fault);
-    });
-    return row as Privileges;
-  }
-
-  /** Whether a question that got no session does not matter, because other sessions respond. */
-  #isServed(fault: unknown): boolean {
+  /** A question that got no session does not matter while other sessions respond. */
+  #ignoreNotSent(fault: unknown, deadline: number): undefined {
     const isNotSent = fault instanceof Problem && !reachedTimeLimit(fault);
-    return isNotSent && this.#hasSucceeded && this.#executor.hasResponded(RECENT_MS);
+    if (isNotSent && this.#hasSucceeded && this.#executor.hasResponded(RECENT_MS)) return undefined;
+    const isLate = performance.now() >= deadline;
+    const cause = isLate ? new Error('PostgreSQL did not answer in time') : causeOf(fault);
+    throw unavailable(`not ready: ${readMessage(cause)}`, cause);
   }
-
-  async #send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]> {
-    for (;;) {
-      try {
-        return await this.#executor.send(text, values, deadline);
-      } catch (fault) {
-        if (!(fault instanceof NotSent)) throw fault;
-      }
-    }
-  }
-}
-
-function notReady(fault: unknown): Problem {
-  const cause = fault instanceof Problem ? (fault.cause ?? fault) : fault;
-  return unavailable(`not ready: ${readMessage(cause)}`, cause);
 }

@@ -11,7 +11,6 @@ import {
   isReadOnly,
   isStalePlan,
   isUnmigrated,
-  NotSent,
   toProblem,
 } from './faults.ts';
 import type { Hosts } from './hosts/hosts.ts';
@@ -166,8 +165,7 @@ export class Sender {
  */
 function retryAfter(fault: unknown, attempts: number, isRead: boolean): Retry | undefined {
   const pause = Math.random() * Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), MAX_PAUSE_MS);
-  const isLost = fault instanceof NotSent || (isRead && attempts === 1 && hasLostConnection(fault));
-  if (isLost) return { reason: 'connection_lost', pause: attempts === 1 ? 0 : pause };
+  if (isRead && attempts === 1 && hasLostConnection(fault)) return { reason: 'connection_lost', pause: 0 };
   const reason = classifyConflict(fault);
   return reason && { reason, pause };
 }

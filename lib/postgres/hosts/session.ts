@@ -22,6 +22,7 @@ export function connectTimeLimit({ poolTimeout }: Pick<Postgres, 'poolTimeout'>)
 /** A session with PostgreSQL, by pg's client in JavaScript. It connects only to a database with the encoding UTF8. */
 export class Session extends PgClient {
   readonly at: Host;
+  readonly lockTimeout: string | undefined;
   /** Whether the session ends after the statements in progress, because another host is in use. */
   isLeaving = false;
   readonly #reported = new Map<string, string>();
@@ -41,6 +42,7 @@ export class Session extends PgClient {
     shareKeys();
     super(config);
     this.at = at;
+    this.lockTimeout = parameters.lock_timeout;
     this.#postgres = postgres;
     // pg would take these from PGOPTIONS and PGREPLICATION.
     Object.assign(this.connectionParameters, { options: config.options, replication: undefined });

@@ -1,14 +1,7 @@
 import type { FieldDef } from 'pg';
 import { serialize } from 'pg-protocol';
 import { type EngineSettings, engineProfile } from '../engine-profile.ts';
-import {
-  breaksConnection,
-  isFromPostgres,
-  isIdleTimeout,
-  isStalePlan,
-  NotSent,
-  UnexpectedMessage,
-} from '../faults.ts';
+import { breaksConnection, isIdleTimeout, isStalePlan, UnexpectedMessage } from '../faults.ts';
 import type { Session } from '../hosts/session.ts';
 import { atEndOfTurn } from './end-of-turn.ts';
 import { nameStatement, type PendingStatement, type StatementText } from './executor.ts';
@@ -25,6 +18,12 @@ type Sent = {
   readonly rows: Row[];
   incomplete: number;
   tag: string;
+};
+
+/** Is called after each response and after an error of the session, and for statements that it ended before. */
+export type PipelineListener = {
+  onResponse(): void;
+  onNotSent(statements: readonly PendingStatement[]): void;
 };
 
 const LIMIT_LOCK_WAITS = nameStatement("select where set_config('lock_timeout', $1, true) is null");
@@ -44,20 +43,13 @@ const MAX_SEEN_MS = 5000;
  */
 export class Pipeline implements RowReceiver {
   readonly session: Session;
-  readonly openedAt = Date.now();
   /** Time of the last response (`Date.now()`). */
   respondedAt = Date.now();
   /** Whether nothing more may be sent. */
   isBroken = false;
-  /** Whether the session is being closed. */
-  isClosing = false;
-  /** Whether a statement of another executor has the session to itself. */
-  isLent = false;
-  /** Whether PostgreSQL ended the session while it was idle. */
-  endedIdle = false;
   readonly #areNamed: boolean;
   readonly #isPostgres: boolean;
-  readonly #onResponse: (pipeline: Pipeline) => void;
+  readonly #listener: PipelineListener;
   readonly #prepared = new Map<StatementText, Prepared>();
   #isLimitPrepared = false;
   readonly #sent: Sent[] = [];
@@ -66,16 +58,19 @@ export class Pipeline implements RowReceiver {
   #unwritten = 0;
   #isSubmitted = false;
 
-  /** `onResponse` is called after each response, and after an error of the session. */
-  constructor(session: Session, settings: EngineSettings, onResponse: (pipeline: Pipeline) => void) {
+  constructor(session: Session, settings: EngineSettings, listener: PipelineListener) {
     this.session = session;
     // Behind a pooler statements have no name.
     this.#areNamed = settings.pooler === 'none';
     this.#isPostgres = engineProfile(settings).isPostgres;
-    this.#onResponse = onResponse;
+    this.#listener = listener;
     session.receiver = this;
     // A session that leaves its host emits an error, and still responds to the statements in progress.
-    session.once('end', () => this.#onEnd()).on('error', () => this.#onEnd());
+    const onEnd = () => {
+      this.isBroken = true;
+      listener.onResponse();
+    };
+    session.once('end', onEnd).on('error', onEnd);
     session.connection.stream.once('end', () => {
       this.isBroken = true;
     });
@@ -90,9 +85,9 @@ export class Pipeline implements RowReceiver {
     return this.#sent[0]?.statement.isGivenUp === true;
   }
 
-  /** Whether its executor may send statements over it. */
+  /** Whether statements may be sent over it. */
   get isUsable(): boolean {
-    return !this.isBroken && !this.isLent && !this.isStuck;
+    return !this.isBroken && !this.isStuck;
   }
 
   get isWriting(): boolean {
@@ -182,27 +177,20 @@ export class Pipeline implements RowReceiver {
     const messages = this.#messages;
     this.#messages = [];
     const { stream } = this.session.connection;
-    if (this.isBroken || !stream.writable) this.#rejectUnwritten();
+    if (this.isBroken || !stream.writable) this.#end(this.#sent.length - this.#unwritten);
     else {
       this.#unwritten = 0;
       stream.write(Buffer.concat(messages));
     }
   }
 
-  /** These statements may be sent over another session. */
-  #rejectUnwritten(): void {
-    const unwritten = this.#sent.splice(this.#sent.length - this.#unwritten);
-    this.#unwritten = 0;
-    if (this.length === 0 && unwritten.length > 0) this.#endIdle();
-    for (const { statement } of unwritten) statement.reject(new NotSent());
-    this.#onResponse(this);
-  }
-
-  /** Sessions that were idle for as long are closed before the statements are sent again. */
-  #endIdle(): void {
+  /** Nothing is sent any more. PostgreSQL has read this number of statements, at most. */
+  #end(read: number): void {
     this.isBroken = true;
-    this.endedIdle = true;
-    this.#onResponse(this);
+    this.#unwritten = 0;
+    const notSent = this.#sent.splice(read).map(({ statement }) => statement);
+    if (notSent.length > 0) this.#listener.onNotSent(notSent);
+    this.#listener.onResponse();
   }
 
   #awaitResponse(): void {
@@ -218,11 +206,6 @@ export class Pipeline implements RowReceiver {
     const { isBinary } = statement.text;
     checkColumns(prepared.columns, received, at);
     rows.push(isBinary ? { bytes: received.bytes, at } : readRow(prepared.columns, received, at));
-  }
-
-  #onEnd(): void {
-    this.isBroken = true;
-    this.#onResponse(this);
   }
 
   /**
@@ -268,27 +251,27 @@ export class Pipeline implements RowReceiver {
     }
     this.#shift()?.statement.resolve(head?.rows ?? []);
     this.#awaitResponse();
-    this.#onResponse(this);
+    this.#listener.onResponse();
   }
 
   handleError(fault: unknown): void {
+    const [first] = this.#sent;
     if (breaksConnection(fault)) {
-      this.isBroken = true;
       // Nothing ran of what PostgreSQL had not read when it ended the idle session.
-      const [first] = this.#sent;
-      const hasBegun = first?.tag !== '' || first.rows.length > 0;
-      if (this.#isPostgres && isIdleTimeout(fault) && !hasBegun) this.#unwritten = this.length;
-      this.#rejectUnwritten();
+      const isUnread =
+        this.#isPostgres && isIdleTimeout(fault) && first?.tag === '' && first.rows.length === 0;
+      const read = isUnread ? 0 : this.#sent.length - this.#unwritten;
+      for (const { statement } of this.#sent.splice(0, read)) statement.reject(fault);
+      this.#end(0);
+      return;
     }
     const head = this.#shift();
     if (head) {
       head.statement.reject(head.prepared.fault ?? fault);
       this.#forgetUnprepared(head, fault);
     }
-    // An error of PostgreSQL concerns one statement. If it also ends the connection, pg reports that next.
-    if (isFromPostgres(fault)) this.#awaitResponse();
-    else for (const { statement } of this.#sent.splice(0)) statement.reject(fault);
-    this.#onResponse(this);
+    this.#awaitResponse();
+    this.#listener.onResponse();
   }
 
   #shift(): Sent | undefined {

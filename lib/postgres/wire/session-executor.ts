@@ -3,7 +3,7 @@ import { ChurningSet } from '../../churning-set.ts';
 import { unavailable } from '../../http/problem.ts';
 import { readMessage } from '../../observability/redaction.ts';
 import type { Settings } from '../../settings/settings.ts';
-import { SESSION, type SessionParameters } from '../hosts/connection-config.ts';
+import { SESSION } from '../hosts/connection-config.ts';
 import type { Hosts } from '../hosts/hosts.ts';
 import { HostChanged, type Session } from '../hosts/session.ts';
 import {
@@ -20,15 +20,9 @@ type SessionExecutorOptions = {
   readonly maxSessions: number;
   /** Maximum number of statements in progress in a session. With 1, each statement has its session to itself. */
   readonly depth: number;
-  /** The executors of the instance, which lend each other sessions. The new one is added. */
+  /** The executors of the instance. The new one is added. */
   readonly peers: Set<SessionExecutor>;
 };
-
-class QueuedStatement extends PendingStatement {
-  /** Maximum time of its wait for a lock, in milliseconds. */
-  maxLockWait: number | undefined;
-  sentTo: Pipeline | undefined;
-}
 
 /**
  * A session that was idle for longer is not used again. While AWS Lambda freezes the process no timer runs, and the
@@ -47,23 +41,33 @@ const CLOSING_POLL_MS = 10;
 /** Milliseconds before the request's time limit at which PostgreSQL must refuse the wait. */
 export const LOCK_GRACE_MS = 200;
 
-/** In a shared session. A statement that waits longer moves to `LockWaiters`, because others wait behind it. */
-const SHARED_LOCK_TIMEOUT = '20';
+/** If statements share a session. One that waits longer moves to `LockWaiters`, because others wait behind it. */
+const SHARED_LOCK_TIMEOUT_MS = '20';
+
+class QueuedStatement extends PendingStatement {
+  /** Maximum time of its wait for a lock, in milliseconds. */
+  maxLockWait: number | undefined;
+  sentOver: Pipeline | undefined;
+}
+
+class PooledPipeline extends Pipeline {
+  readonly openedAt = Date.now();
+  /** The executor of the statements in progress. */
+  usedBy: SessionExecutor | undefined;
+}
 
 /**
- * Sends statements over sessions of its own, and over those of its peers if it gets none. With a depth above 1, statements
- * of different requests share a session. See "Connections" in ../README.md.
+ * Sends statements over sessions of its own. With a depth above 1, statements of different requests share a session. While
+ * PostgreSQL refuses further sessions, each idle session is for the statements of all peers. See "Sessions" in ../README.md.
  */
 export class SessionExecutor implements Executor {
   readonly #settings: Settings['postgres'];
   readonly #hosts: Hosts;
   readonly #options: SessionExecutorOptions;
-  readonly #parameters: SessionParameters;
-  readonly #pipelines = new Set<Pipeline>();
+  readonly #lockTimeout: string | undefined;
+  readonly #pipelines = new Set<PooledPipeline>();
   #queue = new ChurningSet<QueuedStatement>();
   #opening = 0;
-  /** When a statement was queued that waits for a session of a peer: infinite if it would take the last one from reads. */
-  #waitsSince: number | undefined;
   #upkeep: NodeJS.Timeout | undefined;
   /** Creates the refusal of further statements during the shutdown. */
   #refuse: (() => Error) | undefined;
@@ -72,11 +76,7 @@ export class SessionExecutor implements Executor {
     this.#settings = settings;
     this.#hosts = hosts;
     this.#options = options;
-    this.#parameters = {
-      ...SESSION,
-      statement_timeout: String(Math.trunc(settings.statementTimeout * 1000)),
-      ...(options.depth > 1 && { lock_timeout: SHARED_LOCK_TIMEOUT }),
-    };
+    this.#lockTimeout = options.depth > 1 ? SHARED_LOCK_TIMEOUT_MS : undefined;
     options.peers.add(this);
   }
 
@@ -98,7 +98,10 @@ export class SessionExecutor implements Executor {
       this.#queue.delete(statement);
       return Promise.reject(refusals.noFreeConnection());
     }
-    statement.limitTime(this.#settings.poolTimeout, () => this.#onExpiry(statement));
+    statement.limitTime(this.#settings.poolTimeout, () => {
+      this.#queue.delete(statement);
+      statement.sentOver?.giveUp(statement);
+    });
     return statement.response;
   }
 
@@ -116,7 +119,7 @@ export class SessionExecutor implements Executor {
   /** Whether a session of this executor or of a peer has responded within so many milliseconds. */
   hasResponded(milliseconds: number): boolean {
     const since = Date.now() - milliseconds;
-    for (const { isBroken, respondedAt } of pipelinesOf(this.#options.peers))
+    for (const { isBroken, respondedAt } of this.#allPipelines())
       if (!isBroken && respondedAt >= since) return true;
     return false;
   }
@@ -132,84 +135,68 @@ export class SessionExecutor implements Executor {
   async close(): Promise<void> {
     this.#refuse ??= refusals.connectionsClosed;
     for (const pipeline of this.#pipelines)
-      if (pipeline.length === 0 || pipeline.isStuck) this.#drop(pipeline);
+      if (pipeline.length === 0 || pipeline.isStuck) closeSession(pipeline);
     while (this.#refuse !== refusals.cancelledByShutdown && this.#pipelines.size + this.#opening > 0)
       await sleep(CLOSING_POLL_MS);
   }
 
   #sendQueued(): void {
-    this.#waitsSince = undefined;
     let isWriteWaiting = false;
     for (const statement of this.#queue) {
       const { isRead } = statement.text;
       if (isWriteWaiting && !isRead) continue;
-      const own = this.#findOwn(statement);
-      const pipeline = own ?? this.#borrow(statement);
-      if (pipeline) this.#sendOver(pipeline, statement, own !== undefined);
+      const pipeline = this.#findSession(isRead);
+      if (pipeline) this.#sendOver(pipeline, statement);
       else if (isRead) return;
       else isWriteWaiting = true;
     }
   }
 
-  #sendOver(pipeline: Pipeline, statement: QueuedStatement, isOwn: boolean): void {
-    const limit = this.#options.depth === 1 ? findLockTimeout(statement) : undefined;
+  #sendOver(pipeline: PooledPipeline, statement: QueuedStatement): void {
     this.#queue.delete(statement);
     statement.isSent = true;
-    statement.sentTo = pipeline;
+    statement.sentOver = pipeline;
+    pipeline.usedBy = this;
+    const limit = findLockTimeout(statement) ?? this.#lockTimeout;
     try {
-      pipeline.send(statement, isOwn ? limit : (limit ?? this.#parameters.lock_timeout ?? '0'));
-      pipeline.isLent = !isOwn;
+      pipeline.send(statement, limit === pipeline.session.lockTimeout ? undefined : (limit ?? '0'));
     } catch (fault) {
       // A defect of one statement. Others of the queue may be sent after a response, where a throw would end the process.
       statement.reject(fault);
     }
   }
 
-  /** Statements share a session only if no further one may be opened, and no peer has waited longer for one. */
-  #findOwn({ text, queuedAt }: QueuedStatement): Pipeline | undefined {
-    const { depth, maxSessions, peers } = this.#options;
-    const found = this.#findLeastBusy();
-    if (found?.length === 0 && this.#mayUse(this, text)) return found;
-    this.#openAnother();
-    if (!found || found.length === 0 || found.length >= depth) return undefined;
-    if (this.#count < maxSessions && !this.#hosts.refusesSessions) return undefined;
-    for (const peer of peers) if ((peer.#waitsSince ?? queuedAt) < queuedAt) return undefined;
-    return found;
-  }
-
-  /** An idle session of a peer, if this executor has none for the statement, and PostgreSQL refuses further ones. */
-  #borrow({ text, queuedAt }: QueuedStatement): Pipeline | undefined {
-    if (!this.#hosts.hasRefused) return undefined;
-    for (const pipeline of this.#pipelines)
-      if (text.isRead ? pipeline.isUsable && !pipeline.isWriting : !pipeline.isLent) return undefined;
-    this.#waitsSince ??= queuedAt;
-    for (const peer of [...this.#options.peers].reverse()) {
-      const found = peer.#findLeastBusy();
-      if (found?.length === 0 && this.#mayUse(peer, text)) return found;
-    }
-    return undefined;
-  }
-
-  /**
-   * Whether a statement may take an idle session of this executor. Writes leave one to reads, which may be of the same
-   * executor, unless there is only one.
-   */
-  #mayUse(owner: SessionExecutor, { isRead }: StatementText): boolean {
-    if (isRead) return true;
-    if (owner.#options.depth === 1 && !leavesOne([owner])) return false;
-    if (leavesOne(this.#options.peers)) return true;
-    this.#waitsSince = Number.POSITIVE_INFINITY;
-    return false;
-  }
-
-  #findLeastBusy(): Pipeline | undefined {
-    let found: Pipeline | undefined;
-    for (const pipeline of this.#pipelines) {
-      if (pipeline.length === 0 && (pipeline.isBroken || this.#isStale(pipeline))) this.#drop(pipeline);
-      else if (pipeline.isUsable && (!found || pipeline.length < found.length)) found = pipeline;
+  /** An idle session, or a busy one of its own if no further one may be opened. */
+  #findSession(isRead: boolean): PooledPipeline | undefined {
+    const depth = this.#depth;
+    let found: PooledPipeline | undefined;
+    for (const pipeline of this.#pipelinesFor(isRead)) {
+      const { length, isUsable, usedBy } = pipeline;
+      if (length === 0 && (!isUsable || this.#isUnused(pipeline))) closeSession(pipeline);
+      else if (isUsable && length < (found?.length ?? depth) && (length === 0 || usedBy === this))
+        found = pipeline;
       if (found?.length === 0) break;
     }
-    return found;
+    const isIdle = found?.length === 0;
+    if (isIdle && (isRead || this.#leavesOne())) return found;
+    this.#openAnother();
+    return isIdle || this.#count < this.#options.maxSessions ? undefined : found;
+  }
+
+  /** With 1, each statement has its session to itself. */
+  get #depth(): number {
+    return this.#hosts.hasRefused ? 1 : this.#options.depth;
+  }
+
+  /** Those of all peers, if PostgreSQL refuses further ones; for a read, also if none of its executor can be used. */
+  #pipelinesFor(isRead: boolean): Iterable<PooledPipeline> {
+    if (this.#hosts.hasRefused) return this.#allPipelines();
+    for (const { isStuck } of this.#pipelines) if (!isRead || !isStuck) return this.#pipelines;
+    return this.#pipelines.size > 0 ? this.#allPipelines() : this.#pipelines;
+  }
+
+  *#allPipelines(): Iterable<PooledPipeline> {
+    for (const peer of this.#options.peers) yield* peer.#pipelines;
   }
 
   /** Number of sessions at the host in use, also of those that PostgreSQL has not closed yet. */
@@ -219,21 +206,26 @@ export class SessionExecutor implements Executor {
     return count;
   }
 
+  get #mayOpen(): boolean {
+    return !this.#hosts.hasRefused && this.#count < this.#options.maxSessions;
+  }
+
+  /** Whether reads have another session if a write takes an idle one, or there is only one. */
+  #leavesOne(): boolean {
+    if (this.#depth > 1 || this.#mayOpen) return true;
+    const { stuck, working, readable } = countPipelines(this.#pipelinesFor(false));
+    return readable > 1 || stuck + working === 1;
+  }
+
   /** Whether each session that a write may take waits for the end of a statement that was given up. */
   #isHopeless(): boolean {
-    const count = this.#count;
-    if (count < this.#options.maxSessions && !this.#hosts.hasRefused) return false;
-    let [stuck, left] = [0, 0];
-    for (const { isStuck, isBroken } of count === 0 ? pipelinesOf(this.#options.peers) : this.#pipelines) {
-      if (!isBroken && isStuck) stuck += 1;
-      else if (!isBroken) left += 1;
-    }
-    return stuck > 0 && left <= (count > 0 && this.#options.depth > 1 ? 0 : 1);
+    if (this.#mayOpen) return false;
+    const { stuck, working } = countPipelines(this.#pipelinesFor(false));
+    return stuck > 0 && working <= (this.#depth > 1 ? 0 : 1);
   }
 
   get #hasWorking(): boolean {
-    for (const pipeline of pipelinesOf(this.#options.peers)) if (isWorking(pipeline)) return true;
-    return false;
+    return countPipelines(this.#allPipelines()).working > 0;
   }
 
   /** Opens a session for each statement that waits, up to the maximum, or until the host refuses further sessions. */
@@ -248,21 +240,34 @@ export class SessionExecutor implements Executor {
     const begun = performance.now();
     this.#opening += 1;
     try {
-      this.#add(await this.#hosts.openSession(this.#parameters));
+      this.#add(
+        await this.#hosts.openSession({
+          ...SESSION,
+          statement_timeout: String(Math.trunc(this.#settings.statementTimeout * 1000)),
+          ...(this.#lockTimeout && { lock_timeout: this.#lockTimeout }),
+        }),
+      );
     } catch (fault) {
       this.#onRefusal(fault, begun);
     } finally {
       this.#opening -= 1;
     }
-    this.#sendQueued();
+    this.#sendNext();
   }
 
   #add(session: Session): void {
-    const pipeline = new Pipeline(session, this.#settings, (answered) => this.#onResponse(answered));
+    const pipeline = new PooledPipeline(session, this.#settings, {
+      onResponse: () => this.#onResponse(pipeline),
+      onNotSent: (statements) => this.#onNotSent(pipeline, statements),
+    });
     this.#pipelines.add(pipeline);
-    session.once('end', () => this.#onEnd(pipeline));
-    this.#upkeep ??= setInterval(() => this.#dropUnused(), UPKEEP_MS).unref();
-    if (this.#refuse) this.#drop(pipeline);
+    session.once('end', () => {
+      this.#pipelines.delete(pipeline);
+      if (this.#pipelines.size === 0) this.#upkeep = void clearInterval(this.#upkeep);
+      this.#sendNext();
+    });
+    this.#upkeep ??= setInterval(() => this.#closeUnused(), UPKEEP_MS).unref();
+    if (this.#refuse) closeSession(pipeline);
   }
 
   /** If there are other sessions, statements wait for them. Otherwise the statements that waited for this one fail. */
@@ -277,91 +282,60 @@ export class SessionExecutor implements Executor {
   }
 
   /** The session may take a waiting statement, or may no longer be needed. */
-  #onResponse(pipeline: Pipeline): void {
-    if (pipeline.length === 0) {
-      pipeline.isLent = false;
-      if (pipeline.isBroken || this.#refuse) this.#drop(pipeline);
-    }
-    if (pipeline.endedIdle) for (const peer of this.#options.peers) peer.#dropIdleSince(pipeline.respondedAt);
+  #onResponse(pipeline: PooledPipeline): void {
+    if (pipeline.length === 0 && (pipeline.isBroken || this.#refuse)) closeSession(pipeline);
+    const { peers } = this.#options;
+    // The executor that used the session comes last, so that a few sessions serve all.
+    if (this.#hosts.hasRefused && pipeline.usedBy && peers.delete(pipeline.usedBy))
+      peers.add(pipeline.usedBy);
     this.#sendNext();
   }
 
-  /** The statements that have waited longest are sent first. */
   #sendNext(): void {
-    let areOthers = false;
-    for (const peer of this.#options.peers) areOthers ||= peer !== this && peer.#waitsSince !== undefined;
-    if (!areOthers) {
-      if (this.#queue.size > 0) this.#sendQueued();
-      return;
+    for (const peer of this.#options.peers) if (peer.#queue.size > 0) peer.#sendQueued();
+  }
+
+  /** The session ended before these statements were sent. They are sent over another one, within their time limits. */
+  #onNotSent(ended: PooledPipeline, statements: readonly PendingStatement[]): void {
+    // Sessions that were idle for as long may have ended, too.
+    if (ended.length === 0)
+      for (const pipeline of this.#allPipelines())
+        if (pipeline.length === 0 && pipeline.respondedAt <= ended.respondedAt) closeSession(pipeline);
+    const { usedBy: executor = this } = ended;
+    for (const statement of statements) {
+      statement.isSent = false;
+      if (this.#refuse) statement.reject(this.#refuse());
+      else if (!statement.isGivenUp) executor.#queue.add(statement as QueuedStatement);
     }
-    const waiting = [...this.#options.peers].filter(({ waitingCount }) => waitingCount > 0);
-    for (const peer of waiting.sort((one, other) => one.#oldest - other.#oldest)) peer.#sendQueued();
   }
 
-  get #oldest(): number {
-    for (const { queuedAt } of this.#queue) return queuedAt;
-    return Number.POSITIVE_INFINITY;
-  }
-
-  /** PostgreSQL has ended the session, or its connection is lost. */
-  #onEnd(pipeline: Pipeline): void {
-    this.#pipelines.delete(pipeline);
-    if (this.#pipelines.size === 0) this.#upkeep = void clearInterval(this.#upkeep);
-    this.#sendNext();
-  }
-
-  #onExpiry(statement: QueuedStatement): void {
-    this.#queue.delete(statement);
-    statement.sentTo?.giveUp(statement);
-  }
-
-  /** It counts until PostgreSQL has ended it. */
-  #drop(pipeline: Pipeline): void {
-    if (pipeline.isClosing) return;
-    pipeline.isClosing = true;
-    pipeline.isBroken = true;
-    void pipeline.session.endInTime();
-  }
-
-  #dropIdleSince(time: number): void {
+  #closeUnused(): void {
     for (const pipeline of this.#pipelines)
-      if (pipeline.length === 0 && pipeline.respondedAt <= time) this.#drop(pipeline);
-  }
-
-  #dropUnused(): void {
-    for (const pipeline of this.#pipelines) {
-      const isOld = Date.now() - pipeline.openedAt > MAX_AGE_MS && !this.#hosts.hasRefused;
-      if (pipeline.length === 0 && (isOld || this.#isStale(pipeline))) this.#drop(pipeline);
-    }
+      if (pipeline.length === 0 && this.#isUnused(pipeline)) closeSession(pipeline);
   }
 
   /** While PostgreSQL refuses sessions, those that there are stay open. */
-  #isStale({ respondedAt }: Pipeline): boolean {
-    return Date.now() - respondedAt > MAX_IDLE_MS && !this.#hosts.hasRefused;
-  }
-
-  /** Whether a write leaves one of the sessions of these executors, if it takes one. */
-  static leavesOne(executors: Iterable<SessionExecutor>): boolean {
-    let [sessions, left] = [0, 0];
-    for (const executor of executors) {
-      const count = executor.#count;
-      sessions += count;
-      if (count < executor.#options.maxSessions && !executor.#hosts.hasRefused) left += 1;
-      for (const pipeline of executor.#pipelines) if (isWorking(pipeline) && !pipeline.isWriting) left += 1;
-    }
-    return sessions === 1 || left > 1;
-  }
-
-  static *pipelinesOf(executors: Iterable<SessionExecutor>): Iterable<Pipeline> {
-    for (const executor of executors) yield* executor.#pipelines;
+  #isUnused({ respondedAt, openedAt }: PooledPipeline): boolean {
+    const now = Date.now();
+    return !this.#hosts.hasRefused && (now - respondedAt > MAX_IDLE_MS || now - openedAt > MAX_AGE_MS);
   }
 }
 
-const { leavesOne, pipelinesOf } = SessionExecutor;
+/** Numbers of sessions: `stuck` wait for the end of a statement that was given up, and `readable` do not write. */
+function countPipelines(pipelines: Iterable<Pipeline>) {
+  const counts = { stuck: 0, working: 0, readable: 0 };
+  for (const { isBroken, isStuck, isWriting } of pipelines) {
+    if (isBroken) continue;
+    counts[isStuck ? 'stuck' : 'working'] += 1;
+    if (!isStuck && !isWriting) counts.readable += 1;
+  }
+  return counts;
+}
 
-/** Whether it takes statements, if not now then after a response. */
-function isWorking({ isBroken, isStuck }: Pipeline): boolean {
-  return !isBroken && !isStuck;
+/** A session counts until PostgreSQL has ended it. */
+function closeSession(pipeline: Pipeline): void {
+  pipeline.isBroken = true;
+  void pipeline.session.endInTime();
 }
 
 /**
