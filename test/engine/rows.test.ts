@@ -53,6 +53,7 @@ function heardOf(pieces: readonly Buffer[]): readonly Heard[] {
     },
   };
   takeRows(stream, {
+    onBytes() {},
     receiver,
     abandon(reason) {
       throw reason;

@@ -21,7 +21,7 @@ const DEAD = 'the connection is dead: PostgreSQL has no statement of it in progr
 export class DeadConnectionWatch {
   readonly #postgres: Settings['postgres'];
   readonly #onSilence: () => void;
-  readonly #watched = new Set<WatchedSession>();
+  readonly #watched = new Set<Session>();
   #timer: NodeJS.Timeout | undefined;
   #askedAt = Number.NEGATIVE_INFINITY;
   /** The check belongs to no request. */
@@ -35,68 +35,64 @@ export class DeadConnectionWatch {
 
   add(session: Session): void {
     if (session.serverStarted === undefined) return;
-    const watched = new WatchedSession(session);
-    this.#watched.add(watched);
-    session.once('end', () => this.#watched.delete(watched));
+    this.#watched.add(session);
+    session.once('end', () => this.#watched.delete(session));
     this.#timer ??= setInterval(this.#check, CHECK_INTERVAL_MS).unref();
   }
 
   #closeSilent(): void {
     const now = performance.now();
     if (this.#watched.size === 0) this.#timer = void clearInterval(this.#timer);
-    const suspects = [...this.#watched].filter((watched) => watched.isSuspect(now));
+    for (const session of this.#watched) if (!session.awaitsAnswer) session.idleAt = now;
+    const suspects = [...this.#watched].filter((session) => isSuspect(session, now));
     if (suspects.length === 0 || now - this.#askedAt < MIN_ASK_INTERVAL_MS) return;
     // One question at a time: the next one counts from the end of this one.
     this.#askedAt = Number.POSITIVE_INFINITY;
-    const atHosts = [...Map.groupBy(suspects, ({ session }) => session.at).values()];
+    const atHosts = [...Map.groupBy(suspects, ({ at }) => at).values()];
     void Promise.all(atHosts.map((atHost) => this.#closeDead(atHost, now))).then(() => {
       this.#askedAt = performance.now();
     });
   }
 
   /** Closes those of these suspects that are dead. They are at one host. */
-  async #closeDead(suspects: readonly WatchedSession[], since: number): Promise<void> {
+  async #closeDead(suspects: readonly Session[], since: number): Promise<void> {
     const idle = await this.#findIdle(suspects).catch(() => undefined);
     if (!idle) return this.#onSilence();
     await sleep(READ_DELAY_MS);
-    const dead = idle.filter(
-      (watched) => watched.session.awaitsAnswer && watched.heardAt < since && !watched.hasReceived(),
-    );
+    const dead = idle.filter(({ awaitsAnswer, heardAt }) => awaitsAnswer && heardAt < since);
     if (dead.length === 0) return;
-    for (const watched of this.#watched) {
-      const { session } = watched;
-      if (session.awaitsAnswer || watched.hasReceived() || watched.heardAt > since - MAX_SILENCE_MS) continue;
+    for (const session of this.#watched) {
+      if (session.awaitsAnswer || session.heardAt > since - MAX_SILENCE_MS) continue;
       // An executor takes an error for the end of an idle session.
       session.emit('error', new Error(DEAD));
       session.abandon(DEAD);
     }
-    for (const { session } of dead) session.abandon(DEAD);
+    for (const session of dead) session.abandon(DEAD);
   }
 
   /**
    * The suspects for which PostgreSQL runs no statement. It hides the state of a session from a role that is not a member
-   * of the session's login role (`SET role`): such a session may run one, and does so if it holds locks, which are shown. A host name may lead to several servers: nothing
-   * is concluded from the response of a server that started at another time.
+   * of the session's login role (`SET role`): such a session may run one, and does so if it holds locks, which are shown.
+   * A host name may lead to several servers: nothing is concluded from the response of a server that started at another time.
    *
    * @throws if PostgreSQL cannot be asked
    */
-  async #findIdle(suspects: readonly WatchedSession[]): Promise<readonly WatchedSession[]> {
-    const [{ session }] = suspects as readonly [WatchedSession];
-    const asking = new Session(this.#postgres, session.at);
+  async #findIdle(suspects: readonly Session[]): Promise<readonly Session[]> {
+    const [{ at }] = suspects as readonly [Session];
+    const asking = new Session(this.#postgres, at);
     const limit = setTimeout(() => asking.abandon(), TIME_LIMIT_MS);
     try {
       await asking.openInTime(TIME_LIMIT_MS);
       const { rows } = await asking.query(
         `select pid, coalesce(state, (select 'active' from pg_locks where pg_locks.pid = one.pid limit 1)) as state
         from pg_stat_activity as one where pid = any($1) and state is distinct from 'idle'`,
-        [suspects.map(({ session: { processID } }) => processID)],
+        [suspects.map(({ processID }) => processID)],
       );
       const busy = new Map(rows.map(({ pid, state }) => [Number(pid), state]));
-      for (const { session } of suspects)
+      for (const session of suspects)
         if (busy.get(session.processID)) session.seenRunningAt = performance.now();
       return suspects.filter(
-        ({ session: { serverStarted, processID } }) =>
-          serverStarted === asking.serverStarted && !busy.has(processID),
+        ({ serverStarted, processID }) => serverStarted === asking.serverStarted && !busy.has(processID),
       );
     } finally {
       clearTimeout(limit);
@@ -105,32 +101,8 @@ export class DeadConnectionWatch {
   }
 }
 
-class WatchedSession {
-  readonly session: Session;
-  /** When bytes were last found, by a look every `CHECK_INTERVAL_MS`. */
-  heardAt = performance.now();
-  #received: number;
-  #awaitsSince: number | undefined;
-
-  constructor(session: Session) {
-    this.session = session;
-    this.#received = session.connection.stream.bytesRead;
-  }
-
-  /** Whether bytes have come since the last look. */
-  hasReceived(): boolean {
-    return this.session.connection.stream.bytesRead !== this.#received;
-  }
-
-  /** Looks whether a response has been due for too long. */
-  isSuspect(now: number): boolean {
-    if (this.hasReceived()) {
-      this.#received = this.session.connection.stream.bytesRead;
-      this.heardAt = now;
-      this.session.seenRunningAt = Number.NEGATIVE_INFINITY;
-    }
-    this.#awaitsSince = this.session.awaitsAnswer ? (this.#awaitsSince ?? now) : undefined;
-    const silentSince = Math.max(this.heardAt, this.#awaitsSince ?? now);
-    return now - silentSince >= MAX_SILENCE_MS && now - this.session.seenRunningAt >= RUNNING_ASK_INTERVAL_MS;
-  }
+/** Whether a response has been due for too long, and PostgreSQL has not shown lately that it runs the statement. */
+function isSuspect({ awaitsAnswer, heardAt, idleAt, seenRunningAt }: Session, now: number): boolean {
+  const isSilent = awaitsAnswer && now - Math.max(heardAt, idleAt) >= MAX_SILENCE_MS;
+  return isSilent && now - seenRunningAt >= RUNNING_ASK_INTERVAL_MS;
 }

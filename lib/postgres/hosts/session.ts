@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import PgClient from 'pg/lib/client.js';
 import type { Settings } from '../../settings/settings.ts';
 import { engineProfile } from '../engine-profile.ts';
@@ -10,6 +11,8 @@ type Postgres = Settings['postgres'];
 
 /** PostgreSQL closes the connection of a session that ends within this time, if it is not lost. */
 const MAX_CLOSING_MS = 100;
+
+const RESPONSE_POLL_MS = 5;
 
 /**
  * How long opening a session may take, in milliseconds: a connection, the authentication, and the first response.
@@ -34,7 +37,10 @@ export class Session extends PgClient {
   #abandoned: { readonly reason: unknown } | undefined;
   /** When its PostgreSQL started, which distinguishes servers. Undefined if `processID` says nothing: see `#identify`. */
   serverStarted: string | undefined;
-  /** When PostgreSQL last showed that it runs the statement of the session (`performance.now()`). */
+  /** When bytes last arrived, and when the watch for dead connections last saw it idle (`performance.now()`). */
+  heardAt = performance.now();
+  idleAt = this.heardAt;
+  /** When PostgreSQL has shown since then that it runs the statement of the session. */
   seenRunningAt = Number.NEGATIVE_INFINITY;
 
   constructor(postgres: Postgres, at: Host, parameters: SessionParameters = SESSION) {
@@ -145,23 +151,22 @@ export class Session extends PgClient {
     return !this.readyForQuery;
   }
 
+  /** Bytes have arrived. */
+  onBytes(): void {
+    this.heardAt = performance.now();
+    this.seenRunningAt = Number.NEGATIVE_INFINITY;
+  }
+
   /**
    * Whether PostgreSQL responds within so many milliseconds, to a statement in progress or to one without rows. (Without its
    * Sync, a pooler would keep one of its sessions for this client.)
    */
-  responds(milliseconds: number): Promise<boolean> {
-    const { stream } = this.connection;
-    if (!stream.writable) return Promise.resolve(false);
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const timer = setTimeout(resolve, milliseconds, false);
-    const onData = () => resolve(true);
-    const onClose = () => resolve(false);
-    stream.on('data', onData).on('close', onClose);
+  async responds(milliseconds: number): Promise<boolean> {
+    const begun = performance.now();
     if (!this.awaitsAnswer) this.query('select where false').catch(() => {});
-    return promise.finally(() => {
-      clearTimeout(timer);
-      stream.off('data', onData).off('close', onClose);
-    });
+    const isDue = () => this.heardAt < begun && performance.now() - begun < milliseconds;
+    while (this.connection.stream.writable && isDue()) await sleep(RESPONSE_POLL_MS);
+    return this.heardAt >= begun;
   }
 
   /**

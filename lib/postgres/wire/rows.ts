@@ -20,7 +20,11 @@ const FIELD_COUNT_BYTES = 2;
 export type Received = { readonly bytes: Buffer; characters?: string };
 
 /** What receives the messages of a connection. It is abandoned at the first one that is not what PostgreSQL sends. */
-type MessageReceiver = { readonly receiver: RowReceiver | undefined; abandon(reason: Error): void };
+type MessageReceiver = {
+  readonly receiver: RowReceiver | undefined;
+  onBytes(): void;
+  abandon(reason: Error): void;
+};
 
 /**
  * Passes the rows of a connection to the receiver, once there is one, and everything else to pg. pg creates a string for
@@ -56,6 +60,7 @@ export function takeRows(stream: NodeJS.ReadableStream, session: MessageReceiver
   // A throw in a listener would end the process.
   stream.on('data', (arrived: Buffer) => {
     try {
+      session.onBytes();
       take(arrived);
     } catch (fault) {
       session.abandon(
