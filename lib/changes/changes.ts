@@ -1,5 +1,6 @@
 import type { WaitUncounted } from '../http/gateway.ts';
-import { isReadOnly, type PreparedStatement, repeatUntilDone, type Statements } from '../postgres/index.ts';
+import { isReadOnly, type PreparedStatement, type Statements } from '../postgres/index.ts';
+import { repeatUntilDone } from '../repeat-until-done.ts';
 import { Semaphore } from '../semaphore.ts';
 import { queryWith } from '../text.ts';
 import { USERS_PATH } from '../users/user.ts';
@@ -99,7 +100,7 @@ export class Changes {
    * Reads a page, also after a position that has expired. The page includes every change whose write was answered
    * before the call: changes without a position get one first, unless PostgreSQL accepts no writes.
    */
-  async #look(reading: Reading): Promise<FeedPage> {
+  #look(reading: Reading): Promise<FeedPage> {
     const select = reading.userId === undefined ? this.#selectOfAll : this.#selectOfUser;
     let isNumbered = false;
     return repeatUntilDone(async () => {

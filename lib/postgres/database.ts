@@ -5,7 +5,7 @@ import { Hosts } from './hosts/hosts.ts';
 import type { Executors, SenderOptions } from './sender.ts';
 import { Statements } from './statements.ts';
 import { type Executor, maxWaitingStatements } from './wire/executor.ts';
-import { openExecutors } from './wire/routing.ts';
+import { createExecutors } from './wire/routing.ts';
 import type { SessionExecutor } from './wire/session-executor.ts';
 
 type Options = Pick<SenderOptions, 'latestMigration'> & {
@@ -18,26 +18,20 @@ export class Database {
   readonly statements: Statements;
   readonly executors: Executors;
   readonly hosts: Hosts;
-  /** These executors and that of the readiness check, which lend each other sessions. */
-  readonly peers: Set<SessionExecutor>;
+  /** The executors with sessions, and that of the readiness check. */
+  readonly peers = new Set<SessionExecutor>();
   readonly #pools: readonly SessionExecutor[];
   readonly #maxWaiting: number;
 
   /** Opens no connection. The first statement does. */
   constructor(settings: Settings['postgres'], { log, tracing, latestMigration }: Options = {}) {
     this.hosts = new Hosts(settings, log);
-    const { executors, pools } = openExecutors(settings, this.hosts);
-    this.executors = executors;
-    this.peers = pools;
-    this.#pools = [...pools];
+    this.executors = createExecutors(settings, this.hosts, this.peers);
+    this.#pools = [...this.peers];
     this.#maxWaiting = maxWaitingStatements(settings);
     const spans = tracing?.createDatabaseSpans(settings.database, () => this.hosts.inUse);
-    this.statements = new Statements(settings, {
-      executors,
-      hosts: this.hosts,
-      spans,
-      latestMigration,
-    });
+    const { executors, hosts } = this;
+    this.statements = new Statements(settings, { executors, hosts, spans, latestMigration });
   }
 
   /** Number of connections, and of statements that wait for one. Statements that wait to be batched count each. */

@@ -76,14 +76,6 @@ export function isUnmigrated(fault: unknown): boolean {
   return /^(42703|42P10)$/.test(sqlState(fault) ?? '');
 }
 
-/** Repeats an attempt until it resolves with a result. The time limit of the request's statements ends the loop. */
-export async function repeatUntilDone<Result>(attempt: () => Promise<Result | undefined>): Promise<Result> {
-  for (;;) {
-    const result = await attempt();
-    if (result !== undefined) return result;
-  }
-}
-
 /**
  * Another session prevented a change of the schema: by a lock, a deadlock, or the same change at the same time, which
  * `if not exists` does not always notice (XX000: "tuple concurrently updated").

@@ -1,7 +1,7 @@
 /** The engine: everything that the service uses of it. README.md says how it works. */
 export { Database } from './database.ts';
 export type { EngineProfile as Engine } from './engine-profile.ts';
-export { isReadOnly, repeatUntilDone, violatesUnique } from './faults.ts';
+export { isReadOnly, violatesUnique } from './faults.ts';
 export { createIndexConcurrently } from './migrate/concurrent-index.ts';
 export { type Migration, migrate, type SendSql } from './migrate/migrate.ts';
 export type { PreparedStatement } from './prepared-statement.ts';

@@ -1,10 +1,6 @@
 import { sql } from 'kysely';
-import {
-  type PreparedStatement,
-  repeatUntilDone,
-  type Statements,
-  violatesUnique,
-} from '../postgres/index.ts';
+import { type PreparedStatement, type Statements, violatesUnique } from '../postgres/index.ts';
+import { repeatUntilDone } from '../repeat-until-done.ts';
 import { foldedEmail } from './email.ts';
 import { type UniqueName, uniqueNames } from './fields.ts';
 import { emailTaken, itemsTaken, valuesTaken } from './refusals.ts';
@@ -59,22 +55,24 @@ export class TakenValues {
   }
 
   /** Sends a write until it is stored or refused. A write that a unique index refuses fails, or resolves with undefined. */
-  async writeUnlessTaken<Result>(
-    given: UniqueValues,
-    write: () => Promise<Result | undefined>,
-  ): Promise<Result> {
-    return repeatUntilDone(async () => {
-      const result = await write().catch(ignoreTaken);
-      if (result === undefined) await this.#refuse(given);
-      return result;
-    });
+  writeUnlessTaken<Result>(given: UniqueValues, write: () => Promise<Result | undefined>): Promise<Result> {
+    return repeatUntilDone(() =>
+      write().then(
+        (result) => result ?? this.#refuse(given),
+        (fault) => {
+          ignoreTaken(fault);
+          return this.#refuse(given);
+        },
+      ),
+    );
   }
 
   /** Refuses the values that belong to other users now. Resolves if there are none any more: the write is then sent again. */
-  async #refuse({ id, email, external_id }: UniqueValues): Promise<void> {
+  async #refuse({ id, email, external_id }: UniqueValues): Promise<undefined> {
     if (external_id === null) throw emailTaken();
     const [names = []] = await this.find({ id: [id], email: [email], external_id: [external_id] });
     if (names.length > 0) throw valuesTaken(names);
+    return undefined;
   }
 
   /** Refuses values of existing users. Resolves if there are none any more. */

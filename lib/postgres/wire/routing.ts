@@ -6,9 +6,6 @@ import type { Executors } from '../sender.ts';
 import { LockWaiters } from './lock-waiters.ts';
 import { SessionExecutor } from './session-executor.ts';
 
-/** The executor of each kind of statement, and those of them that have sessions. */
-type OpenedExecutors = { readonly executors: Executors; readonly pools: Set<SessionExecutor> };
-
 /** With a smaller pool, each statement has a session to itself. */
 const MIN_SHARED_POOL_SIZE = 4;
 
@@ -25,33 +22,33 @@ const READ_BATCHES = 2;
 /** Each write waits for the disk. Few share a session, so that none waits long behind one that waits for a lock. */
 const WRITE_DEPTH = 3;
 
-/** Opens the executors. Reads share one session, and writes a third of the others. The rest have one statement each. */
-export function openExecutors(settings: Settings['postgres'], hosts: Hosts): OpenedExecutors {
+/**
+ * Creates the executor of each kind of statement. Reads share one session, and writes a third of the others. The rest have
+ * one statement each. The executors that have sessions are added to `peers`.
+ */
+export function createExecutors(
+  settings: Settings['postgres'],
+  hosts: Hosts,
+  peers: Set<SessionExecutor>,
+): Executors {
   const { poolSize } = settings;
-  const pools = new Set<SessionExecutor>();
-  const open = (maxSessions: number, depth: number) =>
-    new SessionExecutor(settings, hosts, { maxSessions, depth, peers: pools });
+  const create = (maxSessions: number, depth: number) =>
+    new SessionExecutor(settings, hosts, { maxSessions, depth, peers });
   // Without the session's `lock_timeout`, a statement that waits for a lock would hold up the others of its session.
   if (!engineProfile(settings).hasOwnSessions || poolSize < MIN_SHARED_POOL_SIZE) {
-    const all = open(poolSize, 1);
-    return {
-      executors: { 'batched-read': all, 'batched-write': all, list: all, single: all, 'lock-waiters': all },
-      pools,
-    };
+    const all = create(poolSize, 1);
+    return { 'batched-read': all, 'batched-write': all, list: all, single: all, 'lock-waiters': all };
   }
   const writeSessions = Math.floor((poolSize - READ_SESSIONS) / 3);
   const singleSessions = poolSize - READ_SESSIONS - writeSessions;
-  const list = open(READ_SESSIONS, READ_DEPTH);
-  const write = open(writeSessions, WRITE_DEPTH);
-  const single = open(singleSessions, 1);
+  const list = create(READ_SESSIONS, READ_DEPTH);
+  const write = create(writeSessions, WRITE_DEPTH);
+  const single = create(singleSessions, 1);
   return {
-    executors: {
-      'batched-read': new Batcher(list, settings, { areWrites: false, maxBatches: READ_BATCHES }),
-      'batched-write': new Batcher(write, settings, { areWrites: true, maxBatches: writeSessions }),
-      list,
-      single,
-      'lock-waiters': new LockWaiters(single, settings, Math.ceil(singleSessions / 3)),
-    },
-    pools,
+    'batched-read': new Batcher(list, settings, { areWrites: false, maxBatches: READ_BATCHES }),
+    'batched-write': new Batcher(write, settings, { areWrites: true, maxBatches: writeSessions }),
+    list,
+    single,
+    'lock-waiters': new LockWaiters(single, settings, Math.ceil(singleSessions / 3)),
   };
 }

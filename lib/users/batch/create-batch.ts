@@ -1,5 +1,6 @@
 import { createdAndGone } from '../../idempotency/refusals.ts';
-import { repeatUntilDone, type Statements } from '../../postgres/index.ts';
+import type { Statements } from '../../postgres/index.ts';
+import { repeatUntilDone } from '../../repeat-until-done.ts';
 import type { Author } from '../change-recording.ts';
 import { type CreatedItem, type KeyedCreates, keyedValues, type Outcome } from '../keyed-creates.ts';
 import { ignoreTaken, type TakenValues } from '../taken-values.ts';
