@@ -17,8 +17,9 @@ const CONNECTION_LOST = /terminated|timeout|not queryable|cannot connect|Connect
 const REFUSED_CERTIFICATE =
   /^(?!ERR_SSL).*(CERT|CRL|ISSUER|LEAF_SIGNATURE|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH|HOSTNAME)/;
 
-/** Methods of SASL, and counts of SCRAM, that pg does not have, or a password that the service does not have. */
-const UNSUPPORTED_SASL = /^SASL: .*(Only mechanism|iteration count \d+ exceeds|client password must)/;
+/** Methods of authentication and counts of SCRAM that are not supported, or a password that the service does not have. */
+const REFUSED_AUTHENTICATION =
+  /^PostgreSQL requires the authentication|^SASL: .*(Only mechanism|iteration count \d+ exceeds|client password must)/;
 
 /**
  * Errors with which PostgreSQL or a pooler ends a session: connection exceptions, too many sessions, a refused account,
@@ -111,12 +112,9 @@ export class UnexpectedMessage extends Error {
 }
 
 /** PostgreSQL requires a method of authentication that the service does not have. */
-export class UnsupportedAuthentication extends Error {
-  readonly code = 'EAUTH';
-
-  constructor(method: string) {
-    super(`PostgreSQL requires the authentication method ${method} (pg_hba.conf), which is not supported`);
-  }
+export function unsupportedAuthentication(method: string): UnexpectedMessage {
+  const requires = 'PostgreSQL requires the authentication method';
+  return new UnexpectedMessage(`${requires} ${method} (pg_hba.conf), which is not supported`);
 }
 
 /** PostgreSQL has not answered a statement within the request's time limit. */
@@ -153,8 +151,7 @@ export function isUnreachable(fault: unknown): boolean {
   const code = sqlState(fault);
   // 57P03: the server starts, recovers from a crash, or shuts down.
   if (isFromPostgres(fault)) return code === '57P03';
-  const isRefused = fault instanceof UnsupportedAuthentication || UNSUPPORTED_SASL.test(errorMessage(fault));
-  return !isRefused && !REFUSED_CERTIFICATE.test(code ?? '');
+  return !REFUSED_AUTHENTICATION.test(errorMessage(fault)) && !REFUSED_CERTIFICATE.test(code ?? '');
 }
 
 /** The connection was closed before the session began. The host, or a proxy in front of it, was reachable. */

@@ -1,4 +1,4 @@
-import { UnexpectedMessage, UnsupportedAuthentication } from '../faults.ts';
+import { UnexpectedMessage, unsupportedAuthentication } from '../faults.ts';
 
 /** A message begins with its type and its length, which includes itself. */
 export const HEADER_BYTES = 5;
@@ -59,7 +59,7 @@ export class MessageCheck {
   /**
    * Checks the message at `at`, of which at least the header has arrived. @returns its end
    *
-   * @throws {UnexpectedMessage | UnsupportedAuthentication}
+   * @throws {UnexpectedMessage}
    */
   findEnd(bytes: Buffer, at: number): number {
     const type = bytes[at] as number;
@@ -86,7 +86,7 @@ function isWellFormed({ when, content }: Form, bytes: Buffer, at: number, end: n
   if (when !== 'start' || content === undefined) return true;
   const method = bytes.readInt32BE(begin);
   const form = METHODS[method];
-  if (!form) throw new UnsupportedAuthentication(UNSUPPORTED[method] ?? String(method));
+  if (!form) throw unsupportedAuthentication(UNSUPPORTED[method] ?? String(method));
   return form.test(bytes.toString('latin1', begin + 4, end));
 }
 
