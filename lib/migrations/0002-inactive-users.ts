@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
-import { createIndexConcurrently, type SendSql } from '../postgres/index.ts';
+import type { SendSql } from '../postgres/index.ts';
+import { createIndexConcurrently } from './concurrent-index.ts';
 
 /** The order of the list for inactive users only. They are few, and a page of them must not read the active ones. */
 export function inactiveUsers(send: SendSql): Promise<void> {

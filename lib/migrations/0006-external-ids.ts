@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
-import { createIndexConcurrently, type SendSql } from '../postgres/index.ts';
+import type { SendSql } from '../postgres/index.ts';
+import { createIndexConcurrently } from './concurrent-index.ts';
 
 /** The name of the column until its index exists. No instance stores a value in it. */
 const UNINDEXED = sql.ref('external_id_unindexed');

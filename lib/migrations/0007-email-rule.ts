@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
-import { createIndexConcurrently, type SendSql } from '../postgres/index.ts';
+import type { SendSql } from '../postgres/index.ts';
+import { createIndexConcurrently } from './concurrent-index.ts';
 
 /** Maximum number of ids that the fault names. */
 const MAX_IDS = 100;

@@ -2,7 +2,6 @@
 export { Database } from './database.ts';
 export type { EngineProfile as Engine } from './engine-profile.ts';
 export { isReadOnly, violatesUnique } from './faults.ts';
-export { createIndexConcurrently } from './migrate/concurrent-index.ts';
 export { type Migration, migrate, type SendSql } from './migrate/migrate.ts';
 export type { PreparedStatement } from './prepared-statement.ts';
 export { Readiness } from './readiness.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type RawBuilder, sql } from 'kysely';
-import type { SendSql } from './migrate.ts';
+import type { SendSql } from '../postgres/index.ts';
 
 type Index = {
   readonly name: string;
