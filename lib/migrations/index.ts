@@ -1,5 +1,4 @@
 import type { EventLog } from '../observability/event-log.ts';
-import { type Migration, migrate } from '../postgres/index.ts';
 import type { Settings } from '../settings/settings.ts';
 import { users } from './0001-users.ts';
 import { inactiveUsers } from './0002-inactive-users.ts';
@@ -10,6 +9,7 @@ import { externalIds } from './0006-external-ids.ts';
 import { emailRule } from './0007-email-rule.ts';
 import { setBackSequence } from './0008-set-back-sequence.ts';
 import { erasure } from './0009-erasure.ts';
+import { type Migration, migrate } from './runner.ts';
 
 /** The migrations, in their order. `kysely_migration` keeps their names for ever, and CHANGELOG.md has each of them. */
 export const migrations = {

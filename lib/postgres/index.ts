@@ -1,8 +1,8 @@
 /** The engine: everything that the service uses of it. README.md says how it works. */
 export { Database } from './database.ts';
 export type { EngineProfile as Engine } from './engine-profile.ts';
-export { isReadOnly, violatesUnique } from './faults.ts';
-export { type Migration, migrate, type SendSql } from './migrate/migrate.ts';
+export { isMissingTable, isReadOnly, isSchemaConflict, violatesUnique } from './faults.ts';
+export { MigrationSession, type SendSql } from './migration-session.ts';
 export type { PreparedStatement } from './prepared-statement.ts';
 export { Readiness } from './readiness.ts';
 export type { StatementKind } from './sender.ts';

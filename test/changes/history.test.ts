@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { maintain } from '../../lib/cleanup.ts';
 import { latestMigration, migrations } from '../../lib/migrations/index.ts';
-import { type Migration, migrate, type SendSql } from '../../lib/postgres/index.ts';
+import { type Migration, migrate } from '../../lib/migrations/runner.ts';
+import type { SendSql } from '../../lib/postgres/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { administratorOf } from '../stage/administration.ts';
 import {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
 import { migrations, runMigrations } from '../../lib/migrations/index.ts';
-import { type Migration, migrate } from '../../lib/postgres/index.ts';
+import { type Migration, migrate } from '../../lib/migrations/runner.ts';
 import { administer } from '../stage/administration.ts';
 import { hold } from '../stage/locks.ts';
 import { settingsFor } from '../stage/opened-database.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { migrations, runMigrations } from '../../lib/migrations/index.ts';
-import { migrate } from '../../lib/postgres/index.ts';
+import { migrate } from '../../lib/migrations/runner.ts';
 import { hold } from '../stage/locks.ts';
 import { settingsFor } from '../stage/opened-database.ts';
 import { createDatabase } from '../stage/postgres.ts';

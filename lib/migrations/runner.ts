@@ -1,0 +1,90 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
+import type { EventLog } from '../observability/event-log.ts';
+import {
+  type Engine,
+  isMissingTable,
+  isSchemaConflict,
+  MigrationSession,
+  type SendSql,
+} from '../postgres/index.ts';
+import type { Settings } from '../settings/settings.ts';
+import { reportWaits } from './wait-report.ts';
+
+const POLL_MS = 250;
+
+/** For how long a statement that conflicts with those of other sessions is sent again. */
+const MAX_RETRY_MS = 10_000;
+
+/**
+ * One statement or a few, outside of a transaction. Each changes nothing that exists already, because it may be sent
+ * again after any failure, and suits the previous version of the service, which still runs beside it.
+ */
+export type Migration = (send: SendSql, engine: Engine) => Promise<void>;
+
+type Migrations = Readonly<Record<string, Migration>>;
+
+/**
+ * Runs the migrations that have not run yet, in their order, until `signal`, at the host that accepts writes. One of
+ * several instances runs them. Recorded migrations that are not in the list belong to a later version, and are ignored.
+ *
+ * @throws the fault that ended the run; the next run continues there
+ */
+export async function migrate(
+  postgres: Settings['postgres'],
+  known: Migrations,
+  signal?: AbortSignal,
+  log?: EventLog,
+): Promise<void> {
+  const session = await MigrationSession.open(postgres, signal);
+  try {
+    while ((await findPending(session.send, known)).length > 0) {
+      if (await session.hasLock()) await runPending(session, known, log);
+      else await sleep(POLL_MS);
+    }
+  } finally {
+    session.end();
+  }
+}
+
+/** The record has the form of kysely's migrator, which version 1.0.0 uses. */
+async function runPending(session: MigrationSession, known: Migrations, log?: EventLog): Promise<void> {
+  const { send, engine } = session;
+  await retryOnConflict(() =>
+    send(sql`create table if not exists kysely_migration (
+      name varchar(255) primary key, timestamp varchar(255) not null
+    )`),
+  );
+  for (const [name, migration] of await findPending(send, known)) {
+    const endReport = log && engine.hasOwnSessions ? reportWaits(session, log, name) : () => {};
+    await retryOnConflict(() => migration(send, engine)).finally(endReport);
+    const timestamp = new Date().toISOString();
+    await send(
+      sql`insert into kysely_migration (name, timestamp) values (${name}, ${timestamp}) on conflict do nothing`,
+    );
+  }
+}
+
+/** Migrations are recorded by name, in every version of the service. */
+async function findPending(send: SendSql, known: Migrations) {
+  const recorded = await send(sql<{ name: string }>`select name from kysely_migration`).catch((fault) => {
+    if (isMissingTable(fault)) return [];
+    throw fault;
+  });
+  const names = new Set(recorded.map(({ name }) => name));
+  return Object.entries(known).filter(([name]) => !names.has(name));
+}
+
+/** Runs a statement that may be sent again, until no other session prevents it. */
+async function retryOnConflict(run: () => Promise<unknown>): Promise<void> {
+  const deadline = performance.now() + MAX_RETRY_MS;
+  for (;;) {
+    try {
+      await run();
+      return;
+    } catch (fault) {
+      if (!isSchemaConflict(fault) || performance.now() > deadline) throw fault;
+    }
+    await sleep(POLL_MS + Math.random() * 1000);
+  }
+}
