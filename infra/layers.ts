@@ -11,6 +11,7 @@ const ROWS = [
     'lib/text.ts',
     'lib/free-bytes.ts',
     'lib/churning-set.ts',
+    'lib/end-of-pass.ts',
     'lib/repeat-until-done.ts',
     'lib/version.ts',
   ],

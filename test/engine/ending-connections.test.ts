@@ -52,7 +52,7 @@ const cases = kinds.flatMap((kind) =>
       kind,
       how,
       listen,
-      moment: listen === 'once' ? 'after' : 'in the turn of the event loop in which',
+      moment: listen === 'once' ? 'after' : 'in the pass of the event loop in which',
     })),
   ),
 );

@@ -22,7 +22,7 @@ const needing = (kind: Kind) =>
     kind,
   );
 
-test('short statements wait for a held lock in turns, a little longer each time', async () => {
+test('short statements wait for a held lock in short tries, a little longer each time', async () => {
   const read = needing('list');
   const table = await holdTable();
   const waiting = Array.from({ length: 5 }, () => read({}));
@@ -42,7 +42,7 @@ test('no connection keeps the lock timeout of such a wait', async () => {
   expect(five.flat()).toEqual(Array(5).fill({ limit: 0, count: '0' }));
 });
 
-test('a statement that has no turn fails with the lock timeout of its last wait', async () => {
+test('a statement that has no further try fails with the lock timeout of its last wait', async () => {
   const read = needing('list');
   const table = await holdTable();
   const faults = await Promise.all(Array.from({ length: 12 }, () => read({}).catch((fault) => fault)));

@@ -13,7 +13,7 @@ import { until } from '../stage/until.ts';
 
 const COMMANDS = join(import.meta.dirname, '../../host/commands');
 
-/** Longer than a turn of a loaded machine, and shorter than a loop that never ends. */
+/** Longer than a pass of a loaded machine, and shorter than a loop that never ends. */
 const MAX_LATENCY_MS = 3000;
 
 const authentication = (method: number, content = '') =>

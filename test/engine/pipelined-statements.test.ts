@@ -249,7 +249,7 @@ describe('batched reads', () => {
     return { reading, ended };
   }
 
-  test('in one turn of the event loop are one statement, and each has its own result', async () => {
+  test('in one pass of the event loop are one statement, and each has its own result', async () => {
     const read = lookUp();
     const [before] = await opened.query("SELECT nextval('sent')::int AS count");
     const ids = [...numbers(50).map(uuid), uuid(7), uuid(500), uuid(8)];

@@ -1,7 +1,7 @@
 import { ChurningSet } from '../../churning-set.ts';
+import { atEndOfPass } from '../../end-of-pass.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { isLockTimeout, mayConcernOneItem } from '../faults.ts';
-import { atEndOfTurn } from '../wire/end-of-turn.ts';
 import {
   type Executor,
   maxWaitingStatements,
@@ -36,7 +36,7 @@ type Batch = readonly BatchItem[];
 type ItemQueue = {
   readonly text: StatementText;
   readonly waiting: ChurningSet<BatchItem>;
-  /** Whether a batch is taken from the waiting items at the end of this turn of the event loop. */
+  /** Whether a batch is taken from the waiting items at the end of this pass of the event loop. */
   isScheduled: boolean;
   batches: number;
   late: number;
@@ -53,7 +53,7 @@ const LATE_MS = 5;
 
 /**
  * Carries out many statements of one text as one. The values of each are lists of one. One of them is the key of the row
- * that it returns, which has it as `key` or as `id`. Items that arrive in one turn of the event loop, or while no
+ * that it returns, which has it as `key` or as `id`. Items that arrive in one pass of the event loop, or while no
  * further batch may begin, are the next batch. A single item is sent at once.
  *
  * A read sees every write that was acknowledged before the read arrived, because it is sent later. A batch of writes is
@@ -104,7 +104,7 @@ export class Batcher implements Executor {
     const isFull = batches >= maxBatches || (areWrites && batches > late);
     if (isScheduled || isFull || waiting.size === 0) return;
     queue.isScheduled = true;
-    atEndOfTurn(() => this.#sendBatch(queue));
+    atEndOfPass(() => this.#sendBatch(queue));
   }
 
   #sendBatch(queue: ItemQueue): void {

@@ -5,7 +5,7 @@ import { type Executor, maxWaitingStatements, refusals, type StatementText } fro
 import type { Row } from './rows.ts';
 import { LOCK_GRACE_MS, type SessionExecutor } from './session-executor.ts';
 
-/** How long a statement waits for its lock, at first and at most, before it passes its turn on. */
+/** How long a statement waits for its lock, at first and at most, before another one tries. */
 const FIRST_TRY_MS = 50;
 const MAX_TRY_MS = 200;
 
@@ -13,20 +13,20 @@ const MAX_TRY_MS = 200;
  * Sends short statements that wait for a lock, over a part of the sessions of `executor`. Otherwise a few callers who
  * changed a user whose row was locked would occupy all sessions that keyed creates, batches and changes need.
  *
- * The statements take turns. Those that have tried for the shortest time go first, so a statement whose lock is free soon
+ * A part of the statements try at the same time. Those that have tried for the shortest time go first, so a statement whose lock is free soon
  * does not wait for those whose locks are kept. (A statement of the kind `single` keeps its session while it waits: it may
  * have locked a key meanwhile, and would lose it.)
  */
 export class LockWaiters implements Executor {
   readonly #executor: SessionExecutor;
   readonly #maxWaiting: number;
-  readonly #turns: Semaphore;
+  readonly #tries: Semaphore;
 
   /** `maxInProgress` is the maximum number of statements that wait for a lock at the same time. */
   constructor(executor: SessionExecutor, settings: Settings['postgres'], maxInProgress: number) {
     this.#executor = executor;
     this.#maxWaiting = maxWaitingStatements(settings);
-    this.#turns = new Semaphore(maxInProgress, 'too many statements wait for locks');
+    this.#tries = new Semaphore(maxInProgress, 'too many statements wait for locks');
   }
 
   async send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]> {
@@ -36,7 +36,7 @@ export class LockWaiters implements Executor {
       if (left <= 0) throw refusals.timeLimitReached();
       const tryOnce = () => this.#executor.send(text, values, deadline, lockWait);
       try {
-        return await this.#turns.run(left, tryOnce, lockWait);
+        return await this.#tries.run(left, tryOnce, lockWait);
       } catch (fault) {
         if (!isLockTimeout(fault) || deadline - performance.now() <= LOCK_GRACE_MS) throw fault;
       }
@@ -44,6 +44,6 @@ export class LockWaiters implements Executor {
   }
 
   get waitingCount(): number {
-    return this.#turns.waitingCount;
+    return this.#tries.waitingCount;
   }
 }

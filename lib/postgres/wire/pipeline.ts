@@ -1,9 +1,9 @@
 import type { FieldDef } from 'pg';
 import { serialize } from 'pg-protocol';
+import { atEndOfPass } from '../../end-of-pass.ts';
 import { type EngineSettings, engineProfile } from '../engine-profile.ts';
 import { breaksConnection, isIdleTimeout, isStalePlan, UnexpectedMessage } from '../faults.ts';
 import type { Session } from '../hosts/session.ts';
-import { atEndOfTurn } from './end-of-turn.ts';
 import { nameStatement, type PendingStatement, type StatementText } from './executor.ts';
 import { encodeParameter } from './parameters.ts';
 import { type Column, checkColumns, type Received, type Row, type RowReceiver, readRow } from './rows.ts';
@@ -53,7 +53,7 @@ export class Pipeline implements RowReceiver {
   readonly #prepared = new Map<StatementText, Prepared>();
   #isLimitPrepared = false;
   readonly #sent: Sent[] = [];
-  /** Messages of the statements that are written at the end of this turn, and the number of these statements. */
+  /** Messages of the statements that are written at the end of this pass, and the number of these statements. */
   #messages: Buffer[] = [];
   #unwritten = 0;
   #isSubmitted = false;
@@ -95,7 +95,7 @@ export class Pipeline implements RowReceiver {
   }
 
   /**
-   * Sends a statement at the end of this turn of the event loop, together with all others of the turn, and resolves or
+   * Sends a statement at the end of this pass of the event loop, together with all others of the pass, and resolves or
    * rejects it once. `lockTimeout` limits its waits for locks, in milliseconds.
    *
    * @throws before anything is sent, if a value cannot be a parameter
@@ -119,7 +119,7 @@ export class Pipeline implements RowReceiver {
     this.#sent.push({ statement, prepared, rows: [], incomplete, tag: '' });
     this.#awaitResponse();
     this.#unwritten += 1;
-    if (this.#unwritten === 1) atEndOfTurn(() => this.#write());
+    if (this.#unwritten === 1) atEndOfPass(() => this.#write());
   }
 
   /** Closes the connection at once: all statements without a response fail. */
