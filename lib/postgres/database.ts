@@ -1,12 +1,12 @@
 import type { EventLog } from '../observability/event-log.ts';
 import type { Tracing } from '../observability/telemetry.ts';
 import type { Settings } from '../settings/settings.ts';
-import { Hosts } from './hosts/hosts.ts';
+import { createExecutors } from './executors.ts';
 import type { Executors, SenderOptions } from './sender.ts';
+import type { SessionExecutor } from './session-executor.ts';
+import { type Executor, maxWaitingStatements } from './sessions/pending-statement.ts';
+import { Hosts } from './sessions/postgres-hosts.ts';
 import { Statements } from './statements.ts';
-import { type Executor, maxWaitingStatements } from './wire/executor.ts';
-import { createExecutors } from './wire/routing.ts';
-import type { SessionExecutor } from './wire/session-executor.ts';
 
 type Options = Pick<SenderOptions, 'latestMigration'> & {
   readonly log?: EventLog;

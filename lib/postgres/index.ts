@@ -1,11 +1,11 @@
 /** The engine: everything that the service uses of it. README.md says how it works. */
 export { Database } from './database.ts';
-export type { EngineProfile as Engine } from './engine-profile.ts';
-export { isMissingTable, isReadOnly, isSchemaConflict, violatesUnique } from './faults.ts';
 export { MigrationSession, type SendSql } from './migration-session.ts';
 export type { PreparedStatement } from './prepared-statement.ts';
 export { Readiness } from './readiness.ts';
 export type { StatementKind } from './sender.ts';
 export { clock, isInSchema } from './statement-parts.ts';
+export type { EngineProfile as Engine } from './sessions/engine-profile.ts';
+export { isMissingTable, isReadOnly, isSchemaConflict, violatesUnique } from './sessions/faults.ts';
+export type { ReceivedRow as ListRow } from './sessions/rows.ts';
 export type { SqlType, Statements } from './statements.ts';
-export type { ReceivedRow as ListRow } from './wire/rows.ts';

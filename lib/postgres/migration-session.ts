@@ -1,10 +1,10 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Settings } from '../settings/settings.ts';
-import { type EngineProfile, engineProfile } from './engine-profile.ts';
-import { DeadConnectionWatch } from './hosts/dead-connections.ts';
-import { Hosts } from './hosts/hosts.ts';
-import { Session } from './hosts/session.ts';
 import { compile } from './prepared-statement.ts';
+import { DeadConnectionWatch } from './sessions/dead-sessions.ts';
+import { type EngineProfile, engineProfile } from './sessions/engine-profile.ts';
+import { Hosts } from './sessions/postgres-hosts.ts';
+import { Session } from './sessions/session.ts';
 
 const CONNECT_TIME_LIMIT_MS = 2000;
 

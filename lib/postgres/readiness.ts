@@ -3,10 +3,10 @@ import type { EventLog } from '../observability/event-log.ts';
 import { readMessage } from '../observability/redaction.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Database } from './database.ts';
-import { causeOf, isMissingTable, reachedTimeLimit } from './faults.ts';
-import { Hosts } from './hosts/hosts.ts';
 import { SELECT_MIGRATION } from './sender.ts';
-import { SessionExecutor } from './wire/session-executor.ts';
+import { SessionExecutor } from './session-executor.ts';
+import { causeOf, isMissingTable, reachedTimeLimit } from './sessions/faults.ts';
+import { Hosts } from './sessions/postgres-hosts.ts';
 
 /** The tables of the service, in the order in which migrations create them. */
 const TABLES = ['users', 'idempotency_keys', 'user_changes_unnumbered', 'user_changes', 'user_changes_head'];

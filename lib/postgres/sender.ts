@@ -12,10 +12,10 @@ import {
   isStalePlan,
   isUnmigrated,
   toProblem,
-} from './faults.ts';
-import type { Hosts } from './hosts/hosts.ts';
-import { type Executor, nameStatement, type StatementText } from './wire/executor.ts';
-import type { Row } from './wire/rows.ts';
+} from './sessions/faults.ts';
+import { type Executor, nameStatement, type StatementText } from './sessions/pending-statement.ts';
+import type { Hosts } from './sessions/postgres-hosts.ts';
+import type { Row } from './sessions/rows.ts';
 
 /**
  * What a statement means for the other statements of its connection. The statements of all requests share connections,

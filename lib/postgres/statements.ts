@@ -1,9 +1,9 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type EngineProfile, engineProfile } from './engine-profile.ts';
-import { reachedTimeLimit, waitedFor } from './faults.ts';
 import { BatchedStatement, PreparedStatement, type Values } from './prepared-statement.ts';
 import { Sender } from './sender.ts';
-import type { ReceivedRow } from './wire/rows.ts';
+import { type EngineProfile, engineProfile } from './sessions/engine-profile.ts';
+import { reachedTimeLimit, waitedFor } from './sessions/faults.ts';
+import type { ReceivedRow } from './sessions/rows.ts';
 
 /** The SQL types of columns and parameters. A value that may be null is a text: see `encodeParameter`. */
 export type SqlType = 'uuid' | 'text' | 'boolean' | 'timestamptz' | 'smallint';

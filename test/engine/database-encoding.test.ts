@@ -1,9 +1,9 @@
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { migrations } from '../../lib/migrations/index.ts';
-import { engineProfile } from '../../lib/postgres/engine-profile.ts';
 import type { SendSql } from '../../lib/postgres/index.ts';
 import { compile } from '../../lib/postgres/prepared-statement.ts';
+import { engineProfile } from '../../lib/postgres/sessions/engine-profile.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { freshAddress, readResponse, refusal, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';

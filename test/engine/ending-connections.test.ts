@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { beforeAll, beforeEach, expect, inject, onTestFinished, test } from 'vitest';
-import type { Session } from '../../lib/postgres/hosts/session.ts';
 import type { StatementKind as Kind } from '../../lib/postgres/index.ts';
+import type { Session } from '../../lib/postgres/sessions/session.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { openedDatabase } from '../stage/opened-database.ts';
 import { errorResponse, messagesThrough } from '../stage/postgres-messages.ts';

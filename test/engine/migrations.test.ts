@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createIndexConcurrently } from '../../lib/migrations/concurrent-index.ts';
 import { migrations, runMigrations } from '../../lib/migrations/index.ts';
 import { type Migration, migrate } from '../../lib/migrations/runner.ts';
-import { engineProfile } from '../../lib/postgres/engine-profile.ts';
+import { engineProfile } from '../../lib/postgres/sessions/engine-profile.ts';
 import { administer } from '../stage/administration.ts';
 import { hold, holdMigrations, untilMigrationsWait, untilUnderWay } from '../stage/locks.ts';
 import { settingsFor } from '../stage/opened-database.ts';

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Row, type RowReceiver, readRow, takeRows } from '../../lib/postgres/wire/rows.ts';
+import { type Row, type RowReceiver, readRow, takeRows } from '../../lib/postgres/sessions/rows.ts';
 
 /** The messages of PostgreSQL, and the part that the listener of a connection receives, one after another. */
 type Heard = { readonly row: Row } | { readonly other: string };

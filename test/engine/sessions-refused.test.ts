@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { ConnectionAttempts } from '../../lib/postgres/hosts/connection-attempts.ts';
-import { Session } from '../../lib/postgres/hosts/session.ts';
+import { Session } from '../../lib/postgres/sessions/session.ts';
+import { ConnectionAttempts } from '../../lib/postgres/sessions/session-attempts.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { holdEmail } from '../stage/locks.ts';
 import { settingsFor } from '../stage/opened-database.ts';

@@ -1,8 +1,8 @@
 import type { RawBuilder } from 'kysely';
 import { PreparedStatement, type Statement, type Values } from '../../lib/postgres/prepared-statement.ts';
 import type { StatementKind } from '../../lib/postgres/sender.ts';
+import type { ReceivedRow } from '../../lib/postgres/sessions/rows.ts';
 import { Statements } from '../../lib/postgres/statements.ts';
-import type { ReceivedRow } from '../../lib/postgres/wire/rows.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 
 /** The text and the values of a statement as it is sent. */

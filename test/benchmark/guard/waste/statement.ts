@@ -1,5 +1,5 @@
-import type { PendingStatement } from '../../../../lib/postgres/wire/executor.ts';
-import { Pipeline } from '../../../../lib/postgres/wire/pipeline.ts';
+import type { PendingStatement } from '../../../../lib/postgres/sessions/pending-statement.ts';
+import { Pipeline } from '../../../../lib/postgres/sessions/pipeline.ts';
 
 // Sends each statement twice.
 const { send } = Pipeline.prototype;

@@ -1,7 +1,7 @@
 import type { ClientConfig } from 'pg';
 import { readPassword } from '../../settings/password.ts';
 import type { Settings } from '../../settings/settings.ts';
-import { engineProfile } from '../engine-profile.ts';
+import { engineProfile } from './engine-profile.ts';
 
 type Postgres = Settings['postgres'];
 

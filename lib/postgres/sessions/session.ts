@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import PgClient from 'pg/lib/client.js';
 import type { Settings } from '../../settings/settings.ts';
-import { engineProfile } from '../engine-profile.ts';
-import { breaksConnection } from '../faults.ts';
-import { type RowReceiver, takeRows } from '../wire/rows.ts';
-import { clientConfig, type Host, SESSION, type SessionParameters } from './connection-config.ts';
+import { engineProfile } from './engine-profile.ts';
+import { breaksConnection } from './faults.ts';
 import { shareKeys } from './password-key.ts';
+import { type RowReceiver, takeRows } from './rows.ts';
+import { clientConfig, type Host, SESSION, type SessionParameters } from './session-config.ts';
 
 type Postgres = Settings['postgres'];
 

@@ -1,5 +1,5 @@
 import { freeBytes } from '../../free-bytes.ts';
-import { UnexpectedMessage } from '../faults.ts';
+import { UnexpectedMessage } from './faults.ts';
 import { DATA_ROW, HEADER_BYTES, int32At, MessageCheck } from './messages.ts';
 
 /** A row, by the names of its columns. */

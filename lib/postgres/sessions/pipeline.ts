@@ -1,12 +1,12 @@
 import type { FieldDef } from 'pg';
 import { serialize } from 'pg-protocol';
 import { atEndOfPass } from '../../end-of-pass.ts';
-import { type EngineSettings, engineProfile } from '../engine-profile.ts';
-import { breaksConnection, isIdleTimeout, isStalePlan, UnexpectedMessage } from '../faults.ts';
-import type { Session } from '../hosts/session.ts';
-import { nameStatement, type PendingStatement, type StatementText } from './executor.ts';
+import { type EngineSettings, engineProfile } from './engine-profile.ts';
+import { breaksConnection, isIdleTimeout, isStalePlan, UnexpectedMessage } from './faults.ts';
 import { encodeParameter } from './parameters.ts';
+import { nameStatement, type PendingStatement, type StatementText } from './pending-statement.ts';
 import { type Column, checkColumns, type Received, type Row, type RowReceiver, readRow } from './rows.ts';
+import type { Session } from './session.ts';
 
 /** A prepared statement of this session: its columns, or why it could not be prepared. All its uses share this object. */
 type Prepared = { columns: readonly Column[]; fault?: unknown };

@@ -1,15 +1,15 @@
-import { ChurningSet } from '../../churning-set.ts';
-import { atEndOfPass } from '../../end-of-pass.ts';
-import type { Settings } from '../../settings/settings.ts';
-import { isLockTimeout, mayConcernOneItem } from '../faults.ts';
+import { ChurningSet } from '../churning-set.ts';
+import { atEndOfPass } from '../end-of-pass.ts';
+import type { Settings } from '../settings/settings.ts';
+import { isLockTimeout, mayConcernOneItem } from './sessions/faults.ts';
 import {
   type Executor,
   maxWaitingStatements,
   PendingStatement,
   refusals,
   type StatementText,
-} from '../wire/executor.ts';
-import type { Row } from '../wire/rows.ts';
+} from './sessions/pending-statement.ts';
+import type { Row } from './sessions/rows.ts';
 
 type BatcherOptions = {
   /**

@@ -1,12 +1,12 @@
 import { DatabaseEvents } from '../../observability/database-events.ts';
 import type { EventLog } from '../../observability/event-log.ts';
 import type { Settings } from '../../settings/settings.ts';
-import { engineProfile } from '../engine-profile.ts';
-import { isUnreachable, wasCutOff } from '../faults.ts';
-import { ConnectionAttempts } from './connection-attempts.ts';
-import type { Host, SessionParameters } from './connection-config.ts';
-import { DeadConnectionWatch } from './dead-connections.ts';
+import { DeadConnectionWatch } from './dead-sessions.ts';
+import { engineProfile } from './engine-profile.ts';
+import { isUnreachable, wasCutOff } from './faults.ts';
 import { connectTimeLimit, HostChanged, Session } from './session.ts';
+import { ConnectionAttempts } from './session-attempts.ts';
+import type { Host, SessionParameters } from './session-config.ts';
 
 /** A host, and why the one in use before is not used, if that is known. */
 type Found = { readonly host: Host; readonly acceptsWrites: boolean; readonly instead?: unknown };

@@ -1,5 +1,5 @@
-import { Problem, unavailable } from '../http/problem.ts';
-import { readMessage } from '../observability/redaction.ts';
+import { Problem, unavailable } from '../../http/problem.ts';
+import { readMessage } from '../../observability/redaction.ts';
 import type { EngineProfile } from './engine-profile.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { UnexpectedMessage, unsupportedAuthentication } from '../faults.ts';
+import { UnexpectedMessage, unsupportedAuthentication } from './faults.ts';
 
 /** A message begins with its type and its length, which includes itself. */
 export const HEADER_BYTES = 5;

@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ChurningSet } from '../../churning-set.ts';
-import { unavailable } from '../../http/problem.ts';
-import { readMessage } from '../../observability/redaction.ts';
-import type { Settings } from '../../settings/settings.ts';
-import { SESSION } from '../hosts/connection-config.ts';
-import type { Hosts } from '../hosts/hosts.ts';
-import { HostChanged, type Session } from '../hosts/session.ts';
+import { ChurningSet } from '../churning-set.ts';
+import { unavailable } from '../http/problem.ts';
+import { readMessage } from '../observability/redaction.ts';
+import type { Settings } from '../settings/settings.ts';
 import {
   type Executor,
   maxWaitingStatements,
   PendingStatement,
   refusals,
   type StatementText,
-} from './executor.ts';
-import { Pipeline } from './pipeline.ts';
-import type { Row } from './rows.ts';
+} from './sessions/pending-statement.ts';
+import { Pipeline } from './sessions/pipeline.ts';
+import type { Hosts } from './sessions/postgres-hosts.ts';
+import type { Row } from './sessions/rows.ts';
+import { HostChanged, type Session } from './sessions/session.ts';
+import { SESSION } from './sessions/session-config.ts';
 
 type SessionExecutorOptions = {
   readonly maxSessions: number;
@@ -58,7 +58,7 @@ class PooledPipeline extends Pipeline {
 
 /**
  * Sends statements over sessions of its own. With a depth above 1, statements of different requests share a session. While
- * PostgreSQL refuses further sessions, each idle session is for the statements of all peers. See "Sessions" in ../README.md.
+ * PostgreSQL refuses further sessions, each idle session is for the statements of all peers. See "Sessions" in README.md.
  */
 export class SessionExecutor implements Executor {
   readonly #settings: Settings['postgres'];

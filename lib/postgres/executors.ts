@@ -1,10 +1,10 @@
-import type { Settings } from '../../settings/settings.ts';
-import { Batcher } from '../batching/batcher.ts';
-import { engineProfile } from '../engine-profile.ts';
-import type { Hosts } from '../hosts/hosts.ts';
-import type { Executors } from '../sender.ts';
+import type { Settings } from '../settings/settings.ts';
+import { Batcher } from './batcher.ts';
 import { LockWaiters } from './lock-waiters.ts';
+import type { Executors } from './sender.ts';
 import { SessionExecutor } from './session-executor.ts';
+import { engineProfile } from './sessions/engine-profile.ts';
+import type { Hosts } from './sessions/postgres-hosts.ts';
 
 /** With a smaller pool, each statement has a session to itself. */
 const MIN_SHARED_POOL_SIZE = 4;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { unavailable } from '../../http/problem.ts';
 import type { Settings } from '../../settings/settings.ts';
-import { ResponseTimeout } from '../faults.ts';
+import { ResponseTimeout } from './faults.ts';
 import type { Row } from './rows.ts';
 
 /** 30 bits: two of a hundred statements have the same name with a chance of 5 in a million. */

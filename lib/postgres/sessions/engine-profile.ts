@@ -1,4 +1,4 @@
-import type { Settings } from '../settings/settings.ts';
+import type { Settings } from '../../settings/settings.ts';
 
 /** An engine that speaks PostgreSQL's protocol. Every difference between engines follows from these facts. */
 export type EngineProfile = {
