@@ -37,6 +37,12 @@ const ENTRIES = [
     entry: 'index.ts',
     insiders: /^(lib\/postgres\/|test\/(engine\/|stage\/statements\.|benchmark\/guard\/waste\/statement\.))/,
   },
+  {
+    folder: 'lib/postgres/sessions',
+    entry: 'index.ts',
+    insiders:
+      /^(lib\/postgres\/sessions\/|test\/(engine\/|stage\/statements\.|benchmark\/guard\/waste\/statement\.))/,
+  },
   { folder: 'host/admission', entry: 'index.ts', insiders: /^(host\/admission|test)\// },
   { folder: 'handlers', entry: 'index.ts', insiders: /^(handlers\/index\.ts$|test\/)/ },
   // The service does not need what starts it for development.

@@ -1,15 +1,16 @@
 import { ChurningSet } from '../churning-set.ts';
 import { atEndOfPass } from '../end-of-pass.ts';
 import type { Settings } from '../settings/settings.ts';
-import { isLockTimeout, mayConcernOneItem } from './sessions/faults.ts';
 import {
   type Executor,
+  isLockTimeout,
   maxWaitingStatements,
+  mayConcernOneItem,
   PendingStatement,
+  type Row,
   refusals,
   type StatementText,
-} from './sessions/pending-statement.ts';
-import type { Row } from './sessions/rows.ts';
+} from './sessions/index.ts';
 
 type BatcherOptions = {
   /**

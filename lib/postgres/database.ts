@@ -4,8 +4,7 @@ import type { Settings } from '../settings/settings.ts';
 import { createExecutors } from './executors.ts';
 import type { Executors, SenderOptions } from './sender.ts';
 import type { SessionExecutor } from './session-executor.ts';
-import { type Executor, maxWaitingStatements } from './sessions/pending-statement.ts';
-import { Hosts } from './sessions/postgres-hosts.ts';
+import { type Executor, Hosts, maxWaitingStatements } from './sessions/index.ts';
 import { Statements } from './statements.ts';
 
 type Options = Pick<SenderOptions, 'latestMigration'> & {

@@ -3,8 +3,7 @@ import { Batcher } from './batcher.ts';
 import { LockWaiters } from './lock-waiters.ts';
 import type { Executors } from './sender.ts';
 import { SessionExecutor } from './session-executor.ts';
-import { engineProfile } from './sessions/engine-profile.ts';
-import type { Hosts } from './sessions/postgres-hosts.ts';
+import { engineProfile, type Hosts } from './sessions/index.ts';
 
 /** With a smaller pool, each statement has a session to itself. */
 const MIN_SHARED_POOL_SIZE = 4;

@@ -4,8 +4,13 @@ export { MigrationSession, type SendSql } from './migration-session.ts';
 export type { PreparedStatement } from './prepared-statement.ts';
 export { Readiness } from './readiness.ts';
 export type { StatementKind } from './sender.ts';
+export {
+  type EngineProfile as Engine,
+  isMissingTable,
+  isReadOnly,
+  isSchemaConflict,
+  type ReceivedRow as ListRow,
+  violatesUnique,
+} from './sessions/index.ts';
 export { clock, isInSchema } from './statement-parts.ts';
-export type { EngineProfile as Engine } from './sessions/engine-profile.ts';
-export { isMissingTable, isReadOnly, isSchemaConflict, violatesUnique } from './sessions/faults.ts';
-export type { ReceivedRow as ListRow } from './sessions/rows.ts';
 export type { SqlType, Statements } from './statements.ts';

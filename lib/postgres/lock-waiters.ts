@@ -1,14 +1,14 @@
 import { Semaphore } from '../semaphore.ts';
 import type { Settings } from '../settings/settings.ts';
 import { LOCK_GRACE_MS, type SessionExecutor } from './session-executor.ts';
-import { isLockTimeout } from './sessions/faults.ts';
 import {
   type Executor,
+  isLockTimeout,
   maxWaitingStatements,
+  type Row,
   refusals,
   type StatementText,
-} from './sessions/pending-statement.ts';
-import type { Row } from './sessions/rows.ts';
+} from './sessions/index.ts';
 
 /** How long a statement waits for its lock, at first and at most, before another one tries. */
 const FIRST_TRY_MS = 50;

@@ -1,10 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Settings } from '../settings/settings.ts';
 import { compile } from './prepared-statement.ts';
-import { DeadConnectionWatch } from './sessions/dead-sessions.ts';
-import { type EngineProfile, engineProfile } from './sessions/engine-profile.ts';
-import { Hosts } from './sessions/postgres-hosts.ts';
-import { Session } from './sessions/session.ts';
+import { DeadConnectionWatch, type EngineProfile, engineProfile, Hosts, Session } from './sessions/index.ts';
 
 const CONNECT_TIME_LIMIT_MS = 2000;
 

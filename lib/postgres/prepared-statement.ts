@@ -1,6 +1,6 @@
 import { createQueryId, PostgresQueryCompiler, type RawBuilder, type RawNode } from 'kysely';
 import type { KindText, Sender } from './sender.ts';
-import { nameStatement } from './sessions/pending-statement.ts';
+import { nameStatement } from './sessions/index.ts';
 
 /** The values of a statement, by their names. */
 export type Values = Readonly<Record<string, unknown>>;

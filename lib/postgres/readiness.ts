@@ -5,8 +5,7 @@ import type { Settings } from '../settings/settings.ts';
 import type { Database } from './database.ts';
 import { SELECT_MIGRATION } from './sender.ts';
 import { SessionExecutor } from './session-executor.ts';
-import { causeOf, isMissingTable, reachedTimeLimit } from './sessions/faults.ts';
-import { Hosts } from './sessions/postgres-hosts.ts';
+import { causeOf, Hosts, isMissingTable, reachedTimeLimit } from './sessions/index.ts';
 
 /** The tables of the service, in the order in which migrations create them. */
 const TABLES = ['users', 'idempotency_keys', 'user_changes_unnumbered', 'user_changes', 'user_changes_head'];

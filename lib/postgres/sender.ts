@@ -6,16 +6,18 @@ import type { Settings } from '../settings/settings.ts';
 import { type EngineProfile, engineProfile } from './engine-profile.ts';
 import {
   classifyConflict,
+  type Executor,
+  type Hosts,
   hasLostConnection,
   isLockTimeout,
   isReadOnly,
   isStalePlan,
   isUnmigrated,
+  nameStatement,
+  type Row,
+  type StatementText,
   toProblem,
-} from './sessions/faults.ts';
-import { type Executor, nameStatement, type StatementText } from './sessions/pending-statement.ts';
-import type { Hosts } from './sessions/postgres-hosts.ts';
-import type { Row } from './sessions/rows.ts';
+} from './sessions/index.ts';
 
 /**
  * What a statement means for the other statements of its connection. The statements of all requests share connections,

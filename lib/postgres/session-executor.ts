@@ -5,16 +5,17 @@ import { readMessage } from '../observability/redaction.ts';
 import type { Settings } from '../settings/settings.ts';
 import {
   type Executor,
+  HostChanged,
+  type Hosts,
   maxWaitingStatements,
   PendingStatement,
+  Pipeline,
+  type Row,
   refusals,
+  SESSION,
+  type Session,
   type StatementText,
-} from './sessions/pending-statement.ts';
-import { Pipeline } from './sessions/pipeline.ts';
-import type { Hosts } from './sessions/postgres-hosts.ts';
-import type { Row } from './sessions/rows.ts';
-import { HostChanged, type Session } from './sessions/session.ts';
-import { SESSION } from './sessions/session-config.ts';
+} from './sessions/index.ts';
 
 type SessionExecutorOptions = {
   readonly maxSessions: number;

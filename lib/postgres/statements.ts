@@ -1,9 +1,13 @@
 import { type RawBuilder, sql } from 'kysely';
 import { BatchedStatement, PreparedStatement, type Values } from './prepared-statement.ts';
 import { Sender } from './sender.ts';
-import { type EngineProfile, engineProfile } from './sessions/engine-profile.ts';
-import { reachedTimeLimit, waitedFor } from './sessions/faults.ts';
-import type { ReceivedRow } from './sessions/rows.ts';
+import {
+  type EngineProfile,
+  engineProfile,
+  type ReceivedRow,
+  reachedTimeLimit,
+  waitedFor,
+} from './sessions/index.ts';
 
 /** The SQL types of columns and parameters. A value that may be null is a text: see `encodeParameter`. */
 export type SqlType = 'uuid' | 'text' | 'boolean' | 'timestamptz' | 'smallint';

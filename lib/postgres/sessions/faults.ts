@@ -162,7 +162,7 @@ export function wasCutOff(fault: unknown): boolean {
 }
 
 /** An error of PostgreSQL or of a pooler, not of pg about its connection. */
-export function isFromPostgres(fault: unknown): boolean {
+function isFromPostgres(fault: unknown): boolean {
   return (fault as { severity?: string } | undefined)?.severity !== undefined;
 }
 
