@@ -38,10 +38,10 @@ export function observe(meter: Meter, { service, inFlight, admissions, lines }: 
 
   const readings: Readonly<Record<Exclude<ObservedMetric, UnnumberedMetric>, () => Iterable<Observation>>> = {
     'http.server.active_requests': () => countRequests(inFlight.requests()),
-    'db.client.connection.pending_requests': () => [[database.connections().waitedFor, POOL]],
+    'db.client.connection.pending_requests': () => [[database.sessions().waitedFor, POOL]],
     'db.client.connection.count': () =>
       (['idle', 'used'] as const).map((state) => [
-        database.connections()[state],
+        database.sessions()[state],
         { ...POOL, 'db.client.connection.state': state },
       ]),
     'statements.retried': () => listCounts('reason', database.statements.retried),
@@ -77,7 +77,7 @@ export function observe(meter: Meter, { service, inFlight, admissions, lines }: 
   meter.addBatchObservableCallback(
     async (result) => {
       // Not while all open connections are in use, so that other statements do not wait for it.
-      const { idle, used } = database.connections();
+      const { idle, used } = database.sessions();
       if (idle === 0 && used > 0) return;
       // If PostgreSQL cannot be asked, these metrics are not reported.
       const unnumbered = await numbering.countUnnumbered().catch(() => undefined);

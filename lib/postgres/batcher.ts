@@ -49,7 +49,7 @@ const MAX_WRITES = 128;
 /** Maximum number of items of the parts in which a failed batch is sent again. */
 const MAX_PART = 16;
 
-/** A batch of writes that takes longer waits for a lock or for its connection. Later batches overtake it. */
+/** A batch of writes that takes longer waits for a lock or for its session. Later batches overtake it. */
 const LATE_MS = 5;
 
 /**

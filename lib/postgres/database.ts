@@ -4,7 +4,7 @@ import type { Settings } from '../settings/settings.ts';
 import { createExecutors } from './executors.ts';
 import type { Executors, SenderOptions } from './sender.ts';
 import type { SessionExecutor } from './session-executor.ts';
-import { type Executor, Hosts, maxWaitingStatements } from './sessions/index.ts';
+import { type Executor, maxWaitingStatements, PostgresHosts } from './sessions/index.ts';
 import { Statements } from './statements.ts';
 
 type Options = Pick<SenderOptions, 'latestMigration'> & {
@@ -16,15 +16,15 @@ type Options = Pick<SenderOptions, 'latestMigration'> & {
 export class Database {
   readonly statements: Statements;
   readonly executors: Executors;
-  readonly hosts: Hosts;
+  readonly hosts: PostgresHosts;
   /** The executors with sessions, and that of the readiness check. */
   readonly peers = new Set<SessionExecutor>();
   readonly #pools: readonly SessionExecutor[];
   readonly #maxWaiting: number;
 
-  /** Opens no connection. The first statement does. */
+  /** Opens no session. The first statement does. */
   constructor(settings: Settings['postgres'], { log, tracing, latestMigration }: Options = {}) {
-    this.hosts = new Hosts(settings, log);
+    this.hosts = new PostgresHosts(settings, log);
     this.executors = createExecutors(settings, this.hosts, this.peers);
     this.#pools = [...this.peers];
     this.#maxWaiting = maxWaitingStatements(settings);
@@ -33,8 +33,8 @@ export class Database {
     this.statements = new Statements(settings, { executors, hosts, spans, latestMigration });
   }
 
-  /** Number of connections, and of statements that wait for one. Statements that wait to be batched count each. */
-  connections(): { readonly idle: number; readonly used: number; readonly waitedFor: number } {
+  /** Number of sessions, and of statements that wait for one. Statements that wait to be batched count each. */
+  sessions(): { readonly idle: number; readonly used: number; readonly waitedFor: number } {
     let [idle, used, waitedFor] = [0, 0, 0];
     for (const { sessions } of this.#pools) {
       idle += sessions.idle;
@@ -55,7 +55,7 @@ export class Database {
     for (const pool of this.#pools) pool.cancel();
   }
 
-  /** Closes all connections. Statements in progress are cancelled after this number of seconds. */
+  /** Closes all sessions. Statements in progress are cancelled after this number of seconds. */
   async close(seconds: number): Promise<void> {
     const timer = setTimeout(() => this.cancel(), seconds * 1000);
     await Promise.all(this.#pools.map((pool) => pool.close()));

@@ -3,7 +3,7 @@ import { Batcher } from './batcher.ts';
 import { LockWaiters } from './lock-waiters.ts';
 import type { Executors } from './sender.ts';
 import { SessionExecutor } from './session-executor.ts';
-import { engineProfile, type Hosts } from './sessions/index.ts';
+import { engineProfile, type PostgresHosts } from './sessions/index.ts';
 
 /** With a smaller pool, each statement has a session to itself. */
 const MIN_SHARED_POOL_SIZE = 4;
@@ -27,7 +27,7 @@ const WRITE_DEPTH = 3;
  */
 export function createExecutors(
   settings: Settings['postgres'],
-  hosts: Hosts,
+  hosts: PostgresHosts,
   peers: Set<SessionExecutor>,
 ): Executors {
   const { poolSize } = settings;

@@ -1,7 +1,13 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Settings } from '../settings/settings.ts';
 import { compile } from './prepared-statement.ts';
-import { DeadConnectionWatch, type EngineProfile, engineProfile, Hosts, Session } from './sessions/index.ts';
+import {
+  DeadSessionWatch,
+  type EngineProfile,
+  engineProfile,
+  PostgresHosts,
+  Session,
+} from './sessions/index.ts';
 
 const CONNECT_TIME_LIMIT_MS = 2000;
 
@@ -47,14 +53,14 @@ export class MigrationSession {
 
   /** The session ends when `signal` is aborted. */
   static async open(postgres: Settings['postgres'], signal?: AbortSignal): Promise<MigrationSession> {
-    const { host } = await new Hosts(postgres).find();
+    const { host } = await new PostgresHosts(postgres).find();
     signal?.throwIfAborted();
     const session = new Session(postgres, host, SESSION);
     const end = () => session.abandon();
     signal?.addEventListener('abort', end, { once: true });
     session.once('end', () => signal?.removeEventListener('abort', end));
     await session.openInTime(CONNECT_TIME_LIMIT_MS);
-    new DeadConnectionWatch(postgres).add(session);
+    new DeadSessionWatch(postgres).add(session);
     return new MigrationSession(postgres, session);
   }
 

@@ -5,7 +5,7 @@ import type { Settings } from '../settings/settings.ts';
 import type { Database } from './database.ts';
 import { SELECT_MIGRATION } from './sender.ts';
 import { SessionExecutor } from './session-executor.ts';
-import { causeOf, Hosts, isMissingTable, reachedTimeLimit } from './sessions/index.ts';
+import { causeOf, isMissingTable, PostgresHosts, reachedTimeLimit } from './sessions/index.ts';
 
 /** The tables of the service, in the order in which migrations create them. */
 const TABLES = ['users', 'idempotency_keys', 'user_changes_unnumbered', 'user_changes', 'user_changes_head'];
@@ -57,7 +57,7 @@ export class Readiness {
   /** Connects when it is first asked: beside the sessions of a database, if there is one. */
   constructor(settings: Settings['postgres'], latestMigration: string, log?: EventLog, database?: Database) {
     const { hosts, peers } = database ?? {
-      hosts: new Hosts(settings, log),
+      hosts: new PostgresHosts(settings, log),
       peers: new Set<SessionExecutor>(),
     };
     this.#log = log;

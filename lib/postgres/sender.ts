@@ -7,21 +7,21 @@ import { type EngineProfile, engineProfile } from './engine-profile.ts';
 import {
   classifyConflict,
   type Executor,
-  type Hosts,
-  hasLostConnection,
+  hasLostSession,
   isLockTimeout,
   isReadOnly,
   isStalePlan,
   isUnmigrated,
   nameStatement,
+  type PostgresHosts,
   type Row,
   type StatementText,
   toProblem,
 } from './sessions/index.ts';
 
 /**
- * What a statement means for the other statements of its connection. The statements of all requests share connections,
- * except those of the kind `single`, which may take long or wait for locks, and have a connection each. One statement
+ * What a statement means for the other statements of its session. The statements of all requests share sessions,
+ * except those of the kind `single`, which may take long or wait for locks, and have a session each. One statement
  * carries out many statements of the kinds `batched-read` and `batched-write`. A `list` is a short read of many rows.
  */
 export type StatementKind = 'batched-read' | 'batched-write' | 'list' | 'single';
@@ -68,12 +68,12 @@ type Retry = {
  */
 export type SenderOptions = {
   readonly executors: Executors;
-  readonly hosts: Pick<Hosts, 'onReadOnly'>;
+  readonly hosts: Pick<PostgresHosts, 'onReadOnly'>;
   readonly spans?: DatabaseSpans | undefined;
   readonly latestMigration?: string | undefined;
 };
 
-/** Sends single statements within the request's time limit. It alone repeats them after a lost connection or a conflict. */
+/** Sends single statements within the request's time limit. It alone repeats them after a lost session or a conflict. */
 export class Sender {
   readonly retried: Record<Retry['reason'], number> = {
     connection_lost: 0,
@@ -122,7 +122,7 @@ export class Sender {
     let isMigrated = false;
     for (;;) {
       if (isStalePlan(fault) && prepared < MAX_PREPARED) prepared += 1;
-      // Other statements wait behind it on this connection, so it moves to a connection for waits.
+      // Other statements wait behind it in this session, so it moves to one for waits.
       else if (name !== 'single' && name !== 'lock-waiters' && isLockTimeout(fault)) name = 'lock-waiters';
       else if (isUnmigrated(fault) && this.#options.latestMigration !== undefined && !isMigrated) {
         await this.#refuseUnmigrated(fault, deadline);
@@ -167,7 +167,7 @@ export class Sender {
  */
 function retryAfter(fault: unknown, attempts: number, isRead: boolean): Retry | undefined {
   const pause = Math.random() * Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), MAX_PAUSE_MS);
-  if (isRead && attempts === 1 && hasLostConnection(fault)) return { reason: 'connection_lost', pause: 0 };
+  if (isRead && attempts === 1 && hasLostSession(fault)) return { reason: 'connection_lost', pause: 0 };
   const reason = classifyConflict(fault);
   return reason && { reason, pause };
 }

@@ -6,10 +6,10 @@ import type { Settings } from '../settings/settings.ts';
 import {
   type Executor,
   HostChanged,
-  type Hosts,
   maxWaitingStatements,
   PendingStatement,
   Pipeline,
+  type PostgresHosts,
   type Row,
   refusals,
   SESSION,
@@ -63,7 +63,7 @@ class PooledPipeline extends Pipeline {
  */
 export class SessionExecutor implements Executor {
   readonly #settings: Settings['postgres'];
-  readonly #hosts: Hosts;
+  readonly #hosts: PostgresHosts;
   readonly #options: SessionExecutorOptions;
   readonly #lockTimeout: string | undefined;
   readonly #pipelines = new Set<PooledPipeline>();
@@ -73,7 +73,7 @@ export class SessionExecutor implements Executor {
   /** Creates the refusal of further statements during the shutdown. */
   #refuse: (() => Error) | undefined;
 
-  constructor(settings: Settings['postgres'], hosts: Hosts, options: SessionExecutorOptions) {
+  constructor(settings: Settings['postgres'], hosts: PostgresHosts, options: SessionExecutorOptions) {
     this.#settings = settings;
     this.#hosts = hosts;
     this.#options = options;
@@ -97,7 +97,7 @@ export class SessionExecutor implements Executor {
     this.#sendQueued();
     if (!text.isRead && !statement.isSent && this.#isHopeless()) {
       this.#queue.delete(statement);
-      return Promise.reject(refusals.noFreeConnection());
+      return Promise.reject(refusals.noFreeSession());
     }
     statement.limitTime(this.#settings.poolTimeout, () => {
       this.#queue.delete(statement);
@@ -134,7 +134,7 @@ export class SessionExecutor implements Executor {
 
   /** Refuses further statements. Resolves when those in progress have responses and all sessions are closed. */
   async close(): Promise<void> {
-    this.#refuse ??= refusals.connectionsClosed;
+    this.#refuse ??= refusals.sessionsClosed;
     for (const pipeline of this.#pipelines)
       if (pipeline.length === 0 || pipeline.isStuck) closeSession(pipeline);
     while (this.#refuse !== refusals.cancelledByShutdown && this.#pipelines.size + this.#opening > 0)

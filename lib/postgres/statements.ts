@@ -66,7 +66,7 @@ export class Statements extends Sender {
     return new PreparedStatement(this, { summary, kind, isRead: true, isBinary: true }, write);
   }
 
-  /** Any other read. It has a connection of its own. */
+  /** Any other read. It has a session to itself. */
   singleRead<Given extends Values, Row>(
     summary: string,
     write: (given: Given) => RawBuilder<Row>,
@@ -75,7 +75,7 @@ export class Statements extends Sender {
   }
 
   /**
-   * Any other write. It has a connection of its own. With `limitsLockWaits`, its waits for locks end before the
+   * Any other write. It has a session to itself. With `limitsLockWaits`, its waits for locks end before the
    * request's time limit, if the engine has such a limit, so that `waitedFor` knows what it waited for.
    */
   single<Given extends Values, Row>(

@@ -27,7 +27,7 @@ test('short statements wait for a held lock in short tries, a little longer each
   const table = await holdTable();
   const waiting = Array.from({ length: 5 }, () => read({}));
   await untilUnderWay(2, opened.database, 10, 30);
-  expect(opened.connections().waitedFor).toBe(3);
+  expect(opened.sessions().waitedFor).toBe(3);
   await sleep(2000);
   await table.release();
 

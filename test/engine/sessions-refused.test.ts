@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { Session } from '../../lib/postgres/sessions/session.ts';
-import { ConnectionAttempts } from '../../lib/postgres/sessions/session-attempts.ts';
+import { SessionAttempts } from '../../lib/postgres/sessions/session-attempts.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { holdEmail } from '../stage/locks.ts';
 import { settingsFor } from '../stage/opened-database.ts';
@@ -87,7 +87,7 @@ test('while every second attempt to connect fails, at most five attempts per sec
   });
   onTestFinished(() => proxy.pass());
   const settings = settingsFor({ ...postgres, drop: async () => [] });
-  const attempts = new ConnectionAttempts();
+  const attempts = new SessionAttempts();
   const begun = performance.now();
   while (performance.now() - begun < 2500) {
     const sessions = Array.from({ length: 10 }, () => new Session(settings, proxy));

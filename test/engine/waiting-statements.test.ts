@@ -32,7 +32,7 @@ const release = () => opened.query('INSERT INTO released DEFAULT VALUES');
 const idOf = (number: number) => `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`;
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
 const waitedFor = (count: number) =>
-  until(`${count} wait`, () => opened.connections().waitedFor === count, { every: 1 });
+  until(`${count} wait`, () => opened.sessions().waitedFor === count, { every: 1 });
 
 describe('statements that wait for a connection include', () => {
   test('reads that are batched during a statement in progress', async () => {
@@ -41,12 +41,12 @@ describe('statements that wait for a connection include', () => {
     await untilUnderWay(1, opened.database);
     const batched = numbers(5).map((number) => hold(number + 1));
 
-    expect(opened.connections()).toMatchObject({ waitedFor: 5 });
+    expect(opened.sessions()).toMatchObject({ waitedFor: 5 });
     await release();
     expect(await Promise.all([first, ...batched])).toEqual(
       numbers(6).map((number) => [{ id: idOf(number) }]),
     );
-    expect(opened.connections()).toMatchObject({ waitedFor: 0 });
+    expect(opened.sessions()).toMatchObject({ waitedFor: 0 });
   });
 
   test('writes that are batched while all connections for writes are in use', async () => {
@@ -60,11 +60,11 @@ describe('statements that wait for a connection include', () => {
     // Enough time to be sent.
     await opened.query('SELECT');
 
-    expect(opened.connections()).toMatchObject({ waitedFor: 5 });
+    expect(opened.sessions()).toMatchObject({ waitedFor: 5 });
     await release();
     expect(await Promise.all([...sent, ...batched])).toEqual(
       numbers(8).map((number) => [{ id: idOf(number) }]),
     );
-    expect(opened.connections()).toMatchObject({ waitedFor: 0 });
+    expect(opened.sessions()).toMatchObject({ waitedFor: 0 });
   });
 });

@@ -41,7 +41,7 @@ export function openedDatabase(prepare: string, variables: Variables = {}) {
     get statements() {
       return opened.statements;
     },
-    connections: () => opened.connections(),
+    sessions: () => opened.sessions(),
     /** Opens the database again, with these variables. */
     open: (others: Variables = {}) => new Database(settingsFor(database, others)),
     /** Runs a statement as administrator. */

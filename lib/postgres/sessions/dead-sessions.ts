@@ -18,7 +18,7 @@ const TIME_LIMIT_MS = 500;
 const DEAD = 'the connection is dead: PostgreSQL has no statement of it in progress';
 
 /** Closes sessions whose connection a network has forgotten without a message to either end: see ../README.md. */
-export class DeadConnectionWatch {
+export class DeadSessionWatch {
   readonly #postgres: Settings['postgres'];
   readonly #onSilence: () => void;
   readonly #watched = new Set<Session>();

@@ -11,7 +11,7 @@ const UNAVAILABLE =
   /^(08...|53...|58...|57014|25P0[34]|57P0.|55P03|25006|26000|28...|3D000|42501|42P01|40003|E[A-Z_]+)$/;
 
 /** Messages of pg, without a code, for a connection that it lost, abandoned or could not open in time. */
-const CONNECTION_LOST = /terminated|timeout|not queryable|cannot connect|Connection ended|after calling end/i;
+const SESSION_LOST = /terminated|timeout|not queryable|cannot connect|Connection ended|after calling end/i;
 
 /** Codes of a certificate that Node refuses. A code of ERR_SSL is a failed handshake. */
 const REFUSED_CERTIFICATE =
@@ -54,7 +54,7 @@ export function isStalePlan(fault: unknown): boolean {
   );
 }
 
-/** The statement has waited for a lock for as long as its connection allows, and has written nothing. */
+/** The statement has waited for a lock for as long as its session allows, and has written nothing. */
 export function isLockTimeout(fault: unknown): boolean {
   return sqlState(fault) === '55P03';
 }
@@ -139,7 +139,7 @@ export function violatesUnique(fault: unknown, index: string): boolean {
 }
 
 /** Whether the session cannot be used again: PostgreSQL ended it, or did not answer. */
-export function breaksConnection(fault: unknown): boolean {
+export function endsSession(fault: unknown): boolean {
   return !isFromPostgres(fault) || ENDS_SESSION.test(sqlState(fault) ?? '');
 }
 
@@ -166,9 +166,9 @@ function isFromPostgres(fault: unknown): boolean {
   return (fault as { severity?: string } | undefined)?.severity !== undefined;
 }
 
-/** The connection ended before the response came. */
-export function hasLostConnection(fault: unknown): boolean {
-  return !(fault instanceof Problem) && !/timeout/i.test(errorMessage(fault)) && breaksConnection(fault);
+/** The session ended before the response came. */
+export function hasLostSession(fault: unknown): boolean {
+  return !(fault instanceof Problem) && !/timeout/i.test(errorMessage(fault)) && endsSession(fault);
 }
 
 /**
@@ -199,7 +199,7 @@ function reasonOf(fault: unknown): string {
 function isUnavailable(fault: unknown): boolean {
   const code = sqlState(fault);
   const message = errorMessage(fault);
-  if (code === undefined) return CONNECTION_LOST.test(message);
+  if (code === undefined) return SESSION_LOST.test(message);
   if (classifyConflict(fault)) return true;
   // With XX000, only the message, which is English, shows that Citus has lost the connection to another node.
   return UNAVAILABLE.test(code) || (code === 'XX000' && /\bconnection\b/.test(message));

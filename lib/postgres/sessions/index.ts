@@ -1,10 +1,10 @@
 /** Sessions with PostgreSQL and its hosts: everything that the executors use of them. */
-export { DeadConnectionWatch } from './dead-sessions.ts';
+export { DeadSessionWatch } from './dead-sessions.ts';
 export { type EngineProfile, engineProfile } from './engine-profile.ts';
 export * from './faults.ts';
 export * from './pending-statement.ts';
 export { Pipeline } from './pipeline.ts';
-export { Hosts } from './postgres-hosts.ts';
+export { PostgresHosts } from './postgres-hosts.ts';
 export type { ReceivedRow, Row } from './rows.ts';
 export { HostChanged, Session } from './session.ts';
 export { SESSION } from './session-config.ts';

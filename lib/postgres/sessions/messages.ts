@@ -6,7 +6,7 @@ export const DATA_ROW = 'D'.charCodeAt(0);
 const READY_FOR_QUERY = 'Z'.charCodeAt(0);
 
 /** Far more than a row or an error of the service has. */
-const MAX_LENGTH = 2 ** 24;
+const MAX_LENGTH_BYTES = 2 ** 24;
 
 /** A message that may come, before or after the session has begun: its length, or what follows the length, in Latin-1. */
 type Form = {
@@ -67,7 +67,7 @@ export class MessageCheck {
     const form = BY_TYPE[type];
     const isDue = form && (form.when === 'any' || (form.when === 'session') === this.#hasBegun);
     const end = at + 1 + length;
-    const isSized = form?.length ? length === form.length : length > 4 && length <= MAX_LENGTH;
+    const isSized = form?.length ? length === form.length : length > 4 && length <= MAX_LENGTH_BYTES;
     if (!isDue || !isSized || (end <= bytes.length && !isWellFormed(form, bytes, at, end))) {
       const name = JSON.stringify(String.fromCharCode(type));
       throw new UnexpectedMessage(

@@ -5,7 +5,7 @@ import { ResponseTimeout } from './faults.ts';
 import type { Row } from './rows.ts';
 
 /** 30 bits: two of a hundred statements have the same name with a chance of 5 in a million. */
-const NAME_LENGTH = 5;
+const NAME_CHARACTERS = 5;
 
 /** A statement as it was written. There is one object for each. */
 export type StatementText = {
@@ -26,7 +26,7 @@ export type StatementText = {
  * whatever a pooler makes of names. Each character is sent with each use.
  */
 export function nameStatement(sql: string): Pick<StatementText, 'sql' | 'name'> {
-  return { sql, name: createHash('sha256').update(sql).digest('base64url').slice(0, NAME_LENGTH) };
+  return { sql, name: createHash('sha256').update(sql).digest('base64url').slice(0, NAME_CHARACTERS) };
 }
 
 /** Sends statements to PostgreSQL. */
@@ -35,7 +35,7 @@ export type Executor = {
    * Resolves with the rows. `deadline` is a time of `performance.now()`.
    *
    * @throws {Problem} service_unavailable_error if the statement was not sent, or got no response, in time; otherwise the
-   * fault of PostgreSQL or of the connection
+   * fault of PostgreSQL or of the session
    */
   send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]>;
   /** Number of statements that wait to be sent. */
@@ -88,7 +88,7 @@ export class PendingStatement {
         this.isGivenUp = this.isSent;
         onExpiry();
         if (this.isSent) this.reject(refusals.noResponse());
-        else this.reject(isLate ? refusals.timeLimitReached() : refusals.noFreeConnection());
+        else this.reject(isLate ? refusals.timeLimitReached() : refusals.noFreeSession());
       },
       Math.ceil(expiresAt - performance.now()) + 1,
     );
@@ -111,7 +111,7 @@ export const refusals = {
   timeLimitReached: () =>
     unavailable("the request's time limit is reached", new Error('the statement was not sent')),
   /** The statement was not sent within SVC_POSTGRES_POOL_TIMEOUT. */
-  noFreeConnection: () =>
+  noFreeSession: () =>
     unavailable(
       'no connection became free in time',
       new Error('all connections were in use or being opened'),
@@ -125,5 +125,5 @@ export const refusals = {
     ),
   /** The shutdown does not wait any longer. */
   cancelledByShutdown: () => unavailable('the statement was cancelled by the shutdown'),
-  connectionsClosed: () => unavailable('the connections are closed because the service is shutting down'),
+  sessionsClosed: () => unavailable('the connections are closed because the service is shutting down'),
 };

@@ -2,7 +2,7 @@ import type { FieldDef } from 'pg';
 import { serialize } from 'pg-protocol';
 import { atEndOfPass } from '../../end-of-pass.ts';
 import { type EngineSettings, engineProfile } from './engine-profile.ts';
-import { breaksConnection, isIdleTimeout, isStalePlan, UnexpectedMessage } from './faults.ts';
+import { endsSession, isIdleTimeout, isStalePlan, UnexpectedMessage } from './faults.ts';
 import { encodeParameter } from './parameters.ts';
 import { nameStatement, type PendingStatement, type StatementText } from './pending-statement.ts';
 import { type Column, checkColumns, type Received, type Row, type RowReceiver, readRow } from './rows.ts';
@@ -34,7 +34,7 @@ const LIMIT_LOCK_WAITS = nameStatement("select where set_config('lock_timeout', 
  */
 const MAX_UNSEEN_MS = 30_000;
 
-/** For how long it counts that PostgreSQL runs the statement. The watch for dead connections asks every two seconds. */
+/** For how long it counts that PostgreSQL runs the statement. The watch for dead sessions asks every two seconds. */
 const MAX_SEEN_MS = 5000;
 
 /**
@@ -256,7 +256,7 @@ export class Pipeline implements RowReceiver {
 
   handleError(fault: unknown): void {
     const [first] = this.#sent;
-    if (breaksConnection(fault)) {
+    if (endsSession(fault)) {
       // Nothing ran of what PostgreSQL had not read when it ended the idle session.
       const isUnread =
         this.#isPostgres && isIdleTimeout(fault) && first?.tag === '' && first.rows.length === 0;

@@ -1,15 +1,15 @@
 import { DatabaseEvents } from '../../observability/database-events.ts';
 import type { EventLog } from '../../observability/event-log.ts';
 import type { Settings } from '../../settings/settings.ts';
-import { DeadConnectionWatch } from './dead-sessions.ts';
+import { DeadSessionWatch } from './dead-sessions.ts';
 import { engineProfile } from './engine-profile.ts';
 import { isUnreachable, wasCutOff } from './faults.ts';
-import { connectTimeLimit, HostChanged, Session } from './session.ts';
-import { ConnectionAttempts } from './session-attempts.ts';
-import type { Host, SessionParameters } from './session-config.ts';
+import { connectTimeLimitMs, HostChanged, Session } from './session.ts';
+import { SessionAttempts } from './session-attempts.ts';
+import type { PostgresHost, SessionParameters } from './session-config.ts';
 
 /** A host, and why the one in use before is not used, if that is known. */
-type Found = { readonly host: Host; readonly acceptsWrites: boolean; readonly instead?: unknown };
+type Found = { readonly host: PostgresHost; readonly acceptsWrites: boolean; readonly instead?: unknown };
 
 /** The result of asking a host. `fault` is why it could not be asked. */
 type Answer = Found & { readonly fault?: unknown };
@@ -24,16 +24,16 @@ const ASKING_SESSION_LIFETIME_MS = 1000;
  * The hosts of SVC_POSTGRES_HOST. The service keeps to the one that accepts writes, as libpq does with
  * `target_session_attrs=read-write`: see ../README.md.
  */
-export class Hosts {
+export class PostgresHosts {
   /** The host in use, as far as it is known. */
-  inUse: Host;
+  inUse: PostgresHost;
   readonly events: DatabaseEvents;
   readonly #postgres: Settings['postgres'];
   readonly #isOnly: boolean;
-  readonly #attempts: ReadonlyMap<Host, ConnectionAttempts>;
-  readonly #watch: DeadConnectionWatch;
+  readonly #attempts: ReadonlyMap<PostgresHost, SessionAttempts>;
+  readonly #watch: DeadSessionWatch;
   readonly #sessions = new Set<Session>();
-  readonly #asking = new Map<Host, Session>();
+  readonly #asking = new Map<PostgresHost, Session>();
   /** Undefined when the hosts must be asked: at first, and after a session was lost. */
   #found: Found | undefined;
   #search: Promise<Found> | undefined;
@@ -48,8 +48,8 @@ export class Hosts {
     [this.inUse] = postgres.servers;
     this.#postgres = postgres;
     this.#isOnly = postgres.servers.length === 1;
-    this.#attempts = new Map(postgres.servers.map((host) => [host, new ConnectionAttempts()]));
-    this.#watch = new DeadConnectionWatch(postgres, () => this.#onSilence());
+    this.#attempts = new Map(postgres.servers.map((host) => [host, new SessionAttempts()]));
+    this.#watch = new DeadSessionWatch(postgres, () => this.#onSilence());
     if (this.#isOnly) this.#found = { host: this.inUse, acceptsWrites: true };
   }
 
@@ -130,8 +130,8 @@ export class Hosts {
     if (!this.#isOnly && this.#found?.acceptsWrites !== false) this.#searchOnce().catch(() => {});
   }
 
-  #attemptsAt(host: Host): ConnectionAttempts {
-    return this.#attempts.get(host) as ConnectionAttempts;
+  #attemptsAt(host: PostgresHost): SessionAttempts {
+    return this.#attempts.get(host) as SessionAttempts;
   }
 
   #searchOnce(): Promise<Found> {
@@ -161,8 +161,8 @@ export class Hosts {
   }
 
   /** Asks again until the time limit if the connection was cut off, because that shows nothing about the host. */
-  async #ask(host: Host): Promise<Answer> {
-    const deadline = performance.now() + connectTimeLimit(this.#postgres);
+  async #ask(host: PostgresHost): Promise<Answer> {
+    const deadline = performance.now() + connectTimeLimitMs(this.#postgres);
     for (;;) {
       try {
         const session = this.#asking.get(host) ?? (await this.#openToAsk(host));
@@ -174,7 +174,7 @@ export class Hosts {
     }
   }
 
-  async #openToAsk(host: Host): Promise<Session> {
+  async #openToAsk(host: PostgresHost): Promise<Session> {
     const session = new Session(this.#postgres, host);
     session.once('end', () => this.#asking.get(host) === session && this.#asking.delete(host));
     await this.#attemptsAt(host).open(session);
@@ -182,7 +182,7 @@ export class Hosts {
     setTimeout(() => this.#asking.delete(host), ASKING_SESSION_LIFETIME_MS).unref();
     setTimeout(
       () => session.abandon(),
-      ASKING_SESSION_LIFETIME_MS + connectTimeLimit(this.#postgres),
+      ASKING_SESSION_LIFETIME_MS + connectTimeLimitMs(this.#postgres),
     ).unref();
     return session;
   }
@@ -190,7 +190,7 @@ export class Hosts {
   /** While a session that may accept writes responds, its host is available, even if it refuses new sessions. */
   async #respondingSessions(): Promise<readonly Session[]> {
     const candidates = [...this.#sessions].filter((session) => session.acceptsWrites !== false);
-    const checks = candidates.map((session) => session.responds(connectTimeLimit(this.#postgres)));
+    const checks = candidates.map((session) => session.responds(connectTimeLimitMs(this.#postgres)));
     const responds = await Promise.all(checks);
     return candidates.filter((_, index) => responds[index]);
   }
@@ -235,7 +235,7 @@ export class Hosts {
     if (this.#sessions.size === 0) this.#forget(session.at);
   }
 
-  #forget(host: Host): void {
+  #forget(host: PostgresHost): void {
     if (!this.#isOnly && this.#found?.host === host) this.#found = undefined;
   }
 

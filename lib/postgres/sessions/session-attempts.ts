@@ -13,7 +13,7 @@ type Queued = PromiseWithResolvers<void> & { readonly session: Session };
  * The attempts to connect to one host. While they succeed, up to five run at the same time. After a failure they run one
  * after the other, five per second at most, and the attempts that wait when one begins share its failure.
  */
-export class ConnectionAttempts {
+export class SessionAttempts {
   readonly #queue: Queued[] = [];
   #inProgress = 0;
   /** What the last attempt shows about the next one. The loss of a session makes a success doubtful. */

@@ -6,7 +6,7 @@ import { engineProfile } from './engine-profile.ts';
 type Postgres = Settings['postgres'];
 
 /** Where a PostgreSQL listens. */
-export type Host = Postgres['servers'][number];
+export type PostgresHost = Postgres['servers'][number];
 
 /** Parameters of PostgreSQL for a session. */
 export type SessionParameters = Readonly<Record<string, string>>;
@@ -33,7 +33,7 @@ const EVERY_SESSION: SessionParameters = {
 const MAX_SCRAM_ITERATIONS = 2_000_000;
 
 /** The configuration of a connection to this host. Its session has these parameters, if the engine accepts any. */
-export function clientConfig(postgres: Postgres, host: Host, parameters: SessionParameters) {
+export function sessionConfig(postgres: Postgres, host: PostgresHost, parameters: SessionParameters) {
   const { user, database, sslMode } = postgres;
   return {
     ...host,

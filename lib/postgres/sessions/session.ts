@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import PgClient from 'pg/lib/client.js';
 import type { Settings } from '../../settings/settings.ts';
 import { engineProfile } from './engine-profile.ts';
-import { breaksConnection } from './faults.ts';
+import { endsSession } from './faults.ts';
 import { shareKeys } from './password-key.ts';
 import { type RowReceiver, takeRows } from './rows.ts';
-import { clientConfig, type Host, SESSION, type SessionParameters } from './session-config.ts';
+import { type PostgresHost, SESSION, type SessionParameters, sessionConfig } from './session-config.ts';
 
 type Postgres = Settings['postgres'];
 
@@ -18,13 +18,13 @@ const RESPONSE_POLL_MS = 5;
  * How long opening a session may take, in milliseconds: a connection, the authentication, and the first response.
  * A host that needs longer counts as out of reach.
  */
-export function connectTimeLimit({ poolTimeout }: Pick<Postgres, 'poolTimeout'>): number {
+export function connectTimeLimitMs({ poolTimeout }: Pick<Postgres, 'poolTimeout'>): number {
   return Math.min(Math.max(poolTimeout, 1), 5) * 1000;
 }
 
 /** A session with PostgreSQL, by pg's client in JavaScript. It connects only to a database with the encoding UTF8. */
 export class Session extends PgClient {
-  readonly at: Host;
+  readonly at: PostgresHost;
   readonly lockTimeout: string | undefined;
   /** Whether the session ends after the statements in progress, because another host is in use. */
   isLeaving = false;
@@ -37,14 +37,14 @@ export class Session extends PgClient {
   #abandoned: { readonly reason: unknown } | undefined;
   /** When its PostgreSQL started, which distinguishes servers. Undefined if `processID` says nothing: see `#identify`. */
   serverStarted: string | undefined;
-  /** When bytes last arrived, and when the watch for dead connections last saw it idle (`performance.now()`). */
+  /** When bytes last arrived, and when the watch for dead sessions last saw it idle (`performance.now()`). */
   heardAt = performance.now();
   idleAt = this.heardAt;
   /** When PostgreSQL has shown since then that it runs the statement of the session. */
   seenRunningAt = Number.NEGATIVE_INFINITY;
 
-  constructor(postgres: Postgres, at: Host, parameters: SessionParameters = SESSION) {
-    const config = clientConfig(postgres, at, parameters);
+  constructor(postgres: Postgres, at: PostgresHost, parameters: SessionParameters = SESSION) {
+    const config = sessionConfig(postgres, at, parameters);
     shareKeys();
     super(config);
     this.at = at;
@@ -62,7 +62,7 @@ export class Session extends PgClient {
       this.connection.stream.destroy();
     });
     this.connection.on('errorMessage', (fault) => {
-      if (breaksConnection(fault)) this.#fault = fault;
+      if (endsSession(fault)) this.#fault = fault;
     });
     const { attachListeners } = this.connection;
     this.connection.attachListeners = (stream) => {
@@ -77,7 +77,7 @@ export class Session extends PgClient {
   }
 
   /** Connects within this time. The first statements have the same time again. */
-  async openInTime(milliseconds = connectTimeLimit(this.#postgres)): Promise<void> {
+  async openInTime(milliseconds = connectTimeLimitMs(this.#postgres)): Promise<void> {
     let isLate = false;
     const timer = setTimeout(() => {
       isLate = true;
@@ -141,7 +141,7 @@ export class Session extends PgClient {
 
   /** The value of a setting. If PostgreSQL does not respond within the connection time limit, the session is closed. */
   async show(setting: string): Promise<string> {
-    const timer = setTimeout(() => this.abandon(), connectTimeLimit(this.#postgres));
+    const timer = setTimeout(() => this.abandon(), connectTimeLimitMs(this.#postgres));
     const { rows } = await this.query(`show ${setting}`).finally(() => clearTimeout(timer));
     return String(rows[0]?.[setting]);
   }
