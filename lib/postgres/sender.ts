@@ -3,9 +3,10 @@ import { Problem, unavailable } from '../http/problem.ts';
 import { currentRequest, type RequestScope } from '../http/request-scope.ts';
 import type { DatabaseSpans } from '../observability/database-span.ts';
 import type { Settings } from '../settings/settings.ts';
-import { type EngineProfile, engineProfile } from './engine-profile.ts';
 import {
   classifyConflict,
+  type EngineProfile,
+  engineProfile,
   type Executor,
   hasLostSession,
   isLockTimeout,
