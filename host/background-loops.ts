@@ -67,7 +67,7 @@ export async function runCleanupLoop({ settings, log, database }: Service, stopp
   await wait(earliest + Math.random() * (latest - earliest), stopped);
   for (; !stopped.aborted; await wait(CLEANUP_INTERVAL_MS, stopped)) {
     try {
-      if (await database.statements.acceptsWrites()) await cleanup.run(stopped);
+      if (await cleanup.isPossible()) await cleanup.run(stopped);
       failures.onSuccess();
     } catch (cause) {
       failures.onFailure(cause);

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
 import { ChangeCleanup } from './changes/change-cleanup.ts';
 import { ChangeNumbering } from './changes/numbering.ts';
 import { deleteExpiredKeys } from './idempotency/key-table.ts';
@@ -16,15 +17,26 @@ const MAX_KEYS = 1000;
  * instances may do so at the same time.
  */
 export class Cleanup {
+  readonly #selectReadOnly: PreparedStatement<Record<string, never>, { is_read_only: boolean }>;
   readonly #deleteKeys: PreparedStatement<Record<string, never>, unknown>;
   readonly #numbering: ChangeNumbering;
   readonly #changes: ChangeCleanup;
 
   /** `retention`: the days for which changes are kept. */
   constructor(statements: Statements, retention: number) {
+    this.#selectReadOnly = statements.singleRead(
+      'SELECT',
+      () => sql`select current_setting('transaction_read_only') = 'on' as is_read_only`,
+    );
     this.#deleteKeys = statements.single('DELETE idempotency_keys', () => deleteExpiredKeys(MAX_KEYS));
     this.#numbering = new ChangeNumbering(statements);
     this.#changes = new ChangeCleanup(statements, retention);
+  }
+
+  /** Whether PostgreSQL accepts writes. Otherwise a cleanup would fail. */
+  async isPossible(): Promise<boolean> {
+    const [row] = await this.#selectReadOnly.run({});
+    return row?.is_read_only === false;
   }
 
   /** Cleans up once, until `signal`. */

@@ -18,10 +18,6 @@ export type SqlType = 'uuid' | 'text' | 'boolean' | 'timestamptz' | 'smallint';
  */
 export class Statements extends Sender {
   readonly engine: EngineProfile = engineProfile(this.settings);
-  readonly #acceptsWrites = this.singleRead<Values, { accepts_writes: boolean }>(
-    'SELECT',
-    () => sql`select current_setting('transaction_read_only') = 'off' as accepts_writes`,
-  );
 
   /**
    * A read of one row by a unique value of an SQL type. One statement reads the values of many requests, and `keys` is a
@@ -93,12 +89,6 @@ export class Statements extends Sender {
    */
   waitedFor(fault: unknown, table: string): boolean {
     return this.engine.isPostgres ? waitedFor(fault, table) : reachedTimeLimit(fault);
-  }
-
-  /** Whether PostgreSQL accepts writes, so that the cleanup sends no statements that would fail. */
-  async acceptsWrites(): Promise<boolean> {
-    const [row] = await this.#acceptsWrites.run({});
-    return row?.accepts_writes === true;
   }
 }
 
