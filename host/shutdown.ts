@@ -87,7 +87,6 @@ async function close({ server, connections, responses, inFlight, service }: Rele
   server.closeIdleConnections();
   if (linger > 0) await inFlight.untilIdle(LAST_STEP_S / 2);
   service.keySet.stop();
-  service.readiness.close();
   const database = service.database.close(LAST_STEP_S / (linger > 0 ? 2 : 1));
   await responses.untilSent();
   server.closeIdleConnections();

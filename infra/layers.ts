@@ -18,7 +18,7 @@ const ROWS = [
   ['lib/json', 'lib/http'],
   ['lib/semaphore.ts', 'lib/auth', 'lib/observability'],
   ['lib/postgres'],
-  ['lib/migrations', 'lib/idempotency'],
+  ['lib/migrations', 'lib/idempotency', 'lib/readiness.ts'],
   ['lib/users'],
   ['lib/changes'],
   ['lib/cleanup.ts', 'lib/service.ts'],

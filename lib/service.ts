@@ -4,7 +4,8 @@ import { Changes } from './changes/changes.ts';
 import { latestMigration } from './migrations/index.ts';
 import { type EventLog, FailureLog } from './observability/event-log.ts';
 import type { Tracing } from './observability/telemetry.ts';
-import { Database, Readiness } from './postgres/index.ts';
+import { Database } from './postgres/index.ts';
+import { Readiness } from './readiness.ts';
 import type { Settings } from './settings/settings.ts';
 import { UserBatches } from './users/batch/create-batch.ts';
 import { KeyedCreates } from './users/keyed-creates.ts';
@@ -37,8 +38,8 @@ export type Services = {
 export const composeBase = (base: BaseService): BaseService => base;
 
 /** For the probes. */
-export function composeProbes(base: BaseService, database?: Database) {
-  return { ...base, readiness: new Readiness(base.settings.postgres, latestMigration, base.log, database) };
+export function composeProbes(base: BaseService, database = new Database(base.settings.postgres, base)) {
+  return { ...base, readiness: new Readiness(database, latestMigration, base.log) };
 }
 
 /** Composes the service. It connects to nothing before the first request needs it. */

@@ -17,28 +17,30 @@ export class Database {
   readonly statements: Statements;
   readonly executors: Executors;
   readonly hosts: PostgresHosts;
-  /** The executors with sessions, and that of the readiness check. */
-  readonly peers = new Set<SessionExecutor>();
-  readonly #pools: readonly SessionExecutor[];
+  /** The executors that have sessions. */
+  readonly #pools = new Set<SessionExecutor>();
   readonly #maxWaiting: number;
 
   /** Opens no session. The first statement does. */
   constructor(settings: Settings['postgres'], { log, tracing, latestMigration }: Options = {}) {
     this.hosts = new PostgresHosts(settings, log);
-    this.executors = createExecutors(settings, this.hosts, this.peers);
-    this.#pools = [...this.peers];
+    this.executors = createExecutors(settings, this.hosts, this.#pools);
     this.#maxWaiting = maxWaitingStatements(settings);
     const spans = tracing?.createDatabaseSpans(settings.database, () => this.hosts.inUse);
     const { executors, hosts } = this;
     this.statements = new Statements(settings, { executors, hosts, spans, latestMigration });
   }
 
-  /** Number of sessions, and of statements that wait for one. Statements that wait to be batched count each. */
+  /**
+   * Number of sessions, without that of the readiness check, and of statements that wait for one. Statements that wait to be
+   * batched count each.
+   */
   sessions(): { readonly idle: number; readonly used: number; readonly waitedFor: number } {
     let [idle, used, waitedFor] = [0, 0, 0];
-    for (const { sessions } of this.#pools) {
-      idle += sessions.idle;
-      used += sessions.used;
+    for (const pool of this.#pools) {
+      if (pool === this.executors.readiness) continue;
+      idle += pool.sessions.idle;
+      used += pool.sessions.used;
     }
     for (const { waitingCount } of new Set([...Object.values(this.executors), ...this.#pools]))
       waitedFor += waitingCount;
@@ -50,6 +52,11 @@ export class Database {
     return waitingCount >= this.#maxWaiting / 2;
   }
 
+  /** Whether PostgreSQL has responded in any session within so many milliseconds. */
+  hasResponded(milliseconds: number): boolean {
+    return [...this.#pools].some((pool) => pool.hasResponded(milliseconds));
+  }
+
   /** Cancels all statements, and refuses later ones. */
   cancel(): void {
     for (const pool of this.#pools) pool.cancel();
@@ -58,7 +65,7 @@ export class Database {
   /** Closes all sessions. Statements in progress are cancelled after this number of seconds. */
   async close(seconds: number): Promise<void> {
     const timer = setTimeout(() => this.cancel(), seconds * 1000);
-    await Promise.all(this.#pools.map((pool) => pool.close()));
+    await Promise.all([...this.#pools].map((pool) => pool.close()));
     clearTimeout(timer);
   }
 }

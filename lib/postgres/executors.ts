@@ -23,7 +23,7 @@ const WRITE_DEPTH = 3;
 
 /**
  * Creates the executor of each kind of statement. Reads share one session, and writes a third of the others. The rest have
- * one statement each. The executors that have sessions are added to `peers`.
+ * one statement each, and that of the readiness check is one more. The executors that have sessions are added to `peers`.
  */
 export function createExecutors(
   settings: Settings['postgres'],
@@ -33,10 +33,18 @@ export function createExecutors(
   const { poolSize } = settings;
   const create = (maxSessions: number, depth: number) =>
     new SessionExecutor(settings, hosts, { maxSessions, depth, peers });
+  const readiness = create(1, 1);
   // Without the session's `lock_timeout`, a statement that waits for a lock would hold up the others of its session.
   if (!engineProfile(settings).hasOwnSessions || poolSize < MIN_SHARED_POOL_SIZE) {
     const all = create(poolSize, 1);
-    return { 'batched-read': all, 'batched-write': all, list: all, single: all, 'lock-waiters': all };
+    return {
+      'batched-read': all,
+      'batched-write': all,
+      list: all,
+      single: all,
+      'lock-waiters': all,
+      readiness,
+    };
   }
   const writeSessions = Math.floor((poolSize - READ_SESSIONS) / 3);
   const singleSessions = poolSize - READ_SESSIONS - writeSessions;
@@ -49,5 +57,6 @@ export function createExecutors(
     list,
     single,
     'lock-waiters': new LockWaiters(single, settings, Math.ceil(singleSessions / 3)),
+    readiness,
   };
 }

@@ -2,9 +2,9 @@
 export { Database } from './database.ts';
 export { MigrationSession, type SendSql } from './migration-session.ts';
 export type { PreparedStatement } from './prepared-statement.ts';
-export { Readiness } from './readiness.ts';
 export type { StatementKind } from './sender.ts';
 export {
+  causeOf,
   type EngineProfile as Engine,
   isMissingTable,
   isReadOnly,

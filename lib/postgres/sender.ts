@@ -23,9 +23,10 @@ import {
 /**
  * What a statement means for the other statements of its session. The statements of all requests share sessions,
  * except those of the kind `single`, which may take long or wait for locks, and have a session each. One statement
- * carries out many statements of the kinds `batched-read` and `batched-write`. A `list` is a short read of many rows.
+ * carries out many statements of the kinds `batched-read` and `batched-write`. A `list` is a short read of many rows. The
+ * kind `readiness` has a session that no load delays.
  */
-export type StatementKind = 'batched-read' | 'batched-write' | 'list' | 'single';
+export type StatementKind = 'batched-read' | 'batched-write' | 'list' | 'single' | 'readiness';
 
 /** A statement that waited for a lock while others waited behind it is sent by `lock-waiters`. */
 type ExecutorName = StatementKind | 'lock-waiters';
@@ -49,8 +50,8 @@ const MAX_PAUSE_MS = 250;
 /** Maximum number of times that a statement is prepared again. Its columns may change each time. */
 const MAX_PREPARED = 3;
 
-/** Looks for a migration: for the readiness check, and if a column or an index is missing. */
-export const SELECT_MIGRATION: KindText = {
+/** Looks for a migration if a column or an index is missing. */
+const SELECT_MIGRATION: KindText = {
   ...nameStatement('select name from kysely_migration where name = $1'),
   summary: 'SELECT kysely_migration',
   kind: 'single',

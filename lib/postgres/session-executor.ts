@@ -117,10 +117,10 @@ export class SessionExecutor implements Executor {
     return { idle, used: this.#pipelines.size - idle + this.#opening };
   }
 
-  /** Whether a session of this executor or of a peer has responded within so many milliseconds. */
+  /** Whether a session has responded within so many milliseconds. */
   hasResponded(milliseconds: number): boolean {
     const since = Date.now() - milliseconds;
-    for (const { isBroken, respondedAt } of this.#allPipelines())
+    for (const { isBroken, respondedAt } of this.#pipelines)
       if (!isBroken && respondedAt >= since) return true;
     return false;
   }

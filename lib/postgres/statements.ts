@@ -66,8 +66,9 @@ export class Statements extends Sender {
   singleRead<Given extends Values, Row>(
     summary: string,
     write: (given: Given) => RawBuilder<Row>,
+    kind: 'single' | 'readiness' = 'single',
   ): PreparedStatement<Given, Row> {
-    return new PreparedStatement(this, { summary, kind: 'single', isRead: true }, write);
+    return new PreparedStatement(this, { summary, kind, isRead: true }, write);
   }
 
   /**

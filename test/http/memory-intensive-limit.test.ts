@@ -46,7 +46,8 @@ async function start({ onTestFinished }: { onTestFinished(fn: () => unknown): vo
   const refused: string[] = [];
   const inFlight = { servedCount: 0, isDraining: false };
   const one = { waitingCount: 0, send: () => Promise.resolve([]) };
-  const kinds = { 'batched-read': one, 'batched-write': one, list: one, single: one, 'lock-waiters': one };
+  const shared = { 'batched-read': one, 'batched-write': one, list: one, single: one };
+  const kinds = { ...shared, 'lock-waiters': one, readiness: one };
   const admissions = new Admissions({
     database: { executors: kinds, isCrowded: () => false },
     inFlight,

@@ -43,7 +43,6 @@ export async function startComposition(variables: Variables = {}) {
     },
     async stop() {
       service.keySet.stop();
-      service.readiness.close();
       await Promise.all([service.database.close(1), issuer.stop()]);
       await database.drop();
     },

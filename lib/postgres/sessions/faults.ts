@@ -69,7 +69,7 @@ export function mayConcernOneItem(fault: unknown): boolean {
 
 /** The table does not exist (yet). */
 export function isMissingTable(fault: unknown): boolean {
-  return sqlState(fault) === '42P01';
+  return sqlState(causeOf(fault)) === '42P01';
 }
 
 /** The column, or the unique index that `on conflict` names, does not exist (yet). */
