@@ -55,6 +55,7 @@ class PooledPipeline extends Pipeline {
   readonly openedAt = Date.now();
   /** The executor of the statements in progress. */
   usedBy: SessionExecutor | undefined;
+  isClosing = false;
 }
 
 /**
@@ -334,7 +335,9 @@ function countPipelines(pipelines: Iterable<Pipeline>) {
 }
 
 /** A session counts until PostgreSQL has ended it. */
-function closeSession(pipeline: Pipeline): void {
+function closeSession(pipeline: PooledPipeline): void {
+  if (pipeline.isClosing) return;
+  pipeline.isClosing = true;
   pipeline.isBroken = true;
   void pipeline.session.endInTime();
 }
