@@ -39,7 +39,7 @@ export async function migrate(
   const session = await MigrationSession.open(postgres, signal);
   try {
     while ((await findPending(session.send, known)).length > 0) {
-      if (await session.hasLock()) await runPending(session, known, log);
+      if (await session.takeLock()) await runPending(session, known, log);
       else await sleep(POLL_MS);
     }
   } finally {

@@ -75,8 +75,8 @@ export class MigrationSession {
     return results.at(-1)?.rows ?? [];
   };
 
-  /** Whether this session is the one that migrates, until it ends. */
-  async hasLock(): Promise<boolean> {
+  /** Tries to become the session that migrates, until it ends. Resolves with whether it is. */
+  async takeLock(): Promise<boolean> {
     // Without advisory locks, several instances migrate at the same time. Each finds another one's result, or tries again.
     if (!this.engine.hasOwnSessions) return true;
     const [row] = await this.send(sql<{ is_ours: boolean }>`select pg_try_advisory_lock(${LOCK}) as is_ours`);

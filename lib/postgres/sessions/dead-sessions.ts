@@ -43,7 +43,7 @@ export class DeadSessionWatch {
   #closeSilent(): void {
     const now = performance.now();
     if (this.#watched.size === 0) this.#timer = void clearInterval(this.#timer);
-    for (const session of this.#watched) if (!session.awaitsAnswer) session.idleAt = now;
+    for (const session of this.#watched) if (!session.awaitsResponse) session.idleAt = now;
     const suspects = [...this.#watched].filter((session) => isSuspect(session, now));
     if (suspects.length === 0 || now - this.#askedAt < MIN_ASK_INTERVAL_MS) return;
     // One question at a time: the next one counts from the end of this one.
@@ -59,10 +59,10 @@ export class DeadSessionWatch {
     const idle = await this.#findIdle(suspects).catch(() => undefined);
     if (!idle) return this.#onSilence();
     await sleep(READ_DELAY_MS);
-    const dead = idle.filter(({ awaitsAnswer, heardAt }) => awaitsAnswer && heardAt < since);
+    const dead = idle.filter(({ awaitsResponse, heardAt }) => awaitsResponse && heardAt < since);
     if (dead.length === 0) return;
     for (const session of this.#watched) {
-      if (session.awaitsAnswer || session.heardAt > since - MAX_SILENCE_MS) continue;
+      if (session.awaitsResponse || session.heardAt > since - MAX_SILENCE_MS) continue;
       // An executor takes an error for the end of an idle session.
       session.emit('error', new Error(DEAD));
       session.abandon(DEAD);
@@ -102,7 +102,7 @@ export class DeadSessionWatch {
 }
 
 /** Whether a response has been due for too long, and PostgreSQL has not shown lately that it runs the statement. */
-function isSuspect({ awaitsAnswer, heardAt, idleAt, seenRunningAt }: Session, now: number): boolean {
-  const isSilent = awaitsAnswer && now - Math.max(heardAt, idleAt) >= MAX_SILENCE_MS;
+function isSuspect({ awaitsResponse, heardAt, idleAt, seenRunningAt }: Session, now: number): boolean {
+  const isSilent = awaitsResponse && now - Math.max(heardAt, idleAt) >= MAX_SILENCE_MS;
   return isSilent && now - seenRunningAt >= RUNNING_ASK_INTERVAL_MS;
 }

@@ -138,7 +138,7 @@ export function violatesUnique(fault: unknown, index: string): boolean {
   return names.some((name) => name.replace(INDEX_SUFFIX, '') === index);
 }
 
-/** Whether the session cannot be used again: PostgreSQL ended it, or did not answer. */
+/** Whether the session cannot be used again: PostgreSQL ended it, or did not respond. */
 export function endsSession(fault: unknown): boolean {
   return !isFromPostgres(fault) || ENDS_SESSION.test(sqlState(fault) ?? '');
 }

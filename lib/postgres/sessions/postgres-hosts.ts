@@ -12,7 +12,7 @@ import type { PostgresHost, SessionParameters } from './session-config.ts';
 type Found = { readonly host: PostgresHost; readonly acceptsWrites: boolean; readonly instead?: unknown };
 
 /** The result of asking a host. `fault` is why it could not be asked. */
-type Answer = Found & { readonly fault?: unknown };
+type HostReport = Found & { readonly fault?: unknown };
 
 /** In milliseconds, from one look for a host that accepts writes to the next. */
 const SEARCH_INTERVAL_MS = 250;
@@ -146,22 +146,22 @@ export class PostgresHosts {
   async #askAll(): Promise<Found> {
     const responding = this.#respondingSessions();
     const ordered = [this.inUse, ...this.#postgres.servers.filter((host) => host !== this.inUse)];
-    const [first, ...others] = ordered.map((host) => this.#ask(host)) as [Promise<Answer>];
+    const [first, ...others] = ordered.map((host) => this.#ask(host)) as [Promise<HostReport>];
     const preferred = await first;
     if (preferred.acceptsWrites) return preferred;
     const instead = preferred.fault;
     const writer = await Promise.any(others.map(demandWriter)).catch(() => undefined);
     if (writer) return { ...writer, instead };
-    const answers = [preferred, ...(await Promise.all(others))];
-    if (answers.some((answer) => answer.host !== this.inUse && isRefusal(answer))) this.#leaveStandby();
-    const standby = standbyAmong(answers, await responding);
+    const reports = [preferred, ...(await Promise.all(others))];
+    if (reports.some((report) => report.host !== this.inUse && isRefusal(report))) this.#leaveStandby();
+    const standby = standbyAmong(reports, await responding);
     // Other hosts are not used any more. Statements that wait there fail now instead of at their time limit.
     for (const session of this.#sessions) if (session.at !== standby.host) session.abandon();
     return { ...standby, instead };
   }
 
   /** Asks again until the time limit if the connection was cut off, because that shows nothing about the host. */
-  async #ask(host: PostgresHost): Promise<Answer> {
+  async #ask(host: PostgresHost): Promise<HostReport> {
     const deadline = performance.now() + connectTimeLimitMs(this.#postgres);
     for (;;) {
       try {
@@ -255,13 +255,13 @@ export class PostgresHosts {
 }
 
 /** A host that refuses this session may accept the writes of others. */
-function isRefusal(answer: Answer): boolean {
-  return 'fault' in answer && !isUnreachable(answer.fault);
+function isRefusal(report: HostReport): boolean {
+  return 'fault' in report && !isUnreachable(report.fault);
 }
 
-async function demandWriter(asked: Promise<Answer>): Promise<Found> {
-  const answer = await asked;
-  if (answer.acceptsWrites) return answer;
+async function demandWriter(asked: Promise<HostReport>): Promise<Found> {
+  const report = await asked;
+  if (report.acceptsWrites) return report;
   throw new Error('the host accepts no writes');
 }
 
@@ -269,15 +269,15 @@ async function demandWriter(asked: Promise<Answer>): Promise<Found> {
  * The host to read from when none accepts writes. A host may accept writes if it refuses this session, or if one of its
  * sessions still responds. A session that does not report whether it accepts writes counts as its host does.
  */
-function standbyAmong(answers: readonly Answer[], responding: readonly Session[]): Found {
-  const refusal = answers.find(isRefusal);
+function standbyAmong(reports: readonly HostReport[], responding: readonly Session[]): Found {
+  const refusal = reports.find(isRefusal);
   if (refusal) throw refusal.fault;
-  const standbys = answers.filter((answer) => !('fault' in answer));
+  const standbys = reports.filter((report) => !('fault' in report));
   const isAtStandby = ({ at }: Session) => standbys.some(({ host }) => host === at);
   if (responding.some((session) => session.acceptsWrites || !isAtStandby(session)))
     throw new Error('the host that accepts writes opens no session');
   const [standby] = standbys;
   if (standby) return standby;
-  const faults = answers.map(({ fault }) => fault as Error);
+  const faults = reports.map(({ fault }) => fault as Error);
   throw new AggregateError(faults, faults.map(({ message }) => message).join('; '));
 }

@@ -124,7 +124,7 @@ export class Session extends PgClient {
   /** Why it was closed, or ended during a statement. Undefined if this is usual. */
   get endReason(): unknown {
     if (this.#abandoned) return this.#abandoned.reason;
-    return this.awaitsAnswer ? (this.#fault ?? 'the connection was closed during a statement') : undefined;
+    return this.awaitsResponse ? (this.#fault ?? 'the connection was closed during a statement') : undefined;
   }
 
   /** Ends after the statements in progress. An executor takes the error for the end of an idle session. */
@@ -147,7 +147,7 @@ export class Session extends PgClient {
   }
 
   /** Whether a statement was sent whose response has not arrived. */
-  get awaitsAnswer(): boolean {
+  get awaitsResponse(): boolean {
     return !this.readyForQuery;
   }
 
@@ -163,7 +163,7 @@ export class Session extends PgClient {
    */
   async responds(milliseconds: number): Promise<boolean> {
     const begun = performance.now();
-    if (!this.awaitsAnswer) this.query('select where false').catch(() => {});
+    if (!this.awaitsResponse) this.query('select where false').catch(() => {});
     const isDue = () => this.heardAt < begun && performance.now() - begun < milliseconds;
     while (this.connection.stream.writable && isDue()) await sleep(RESPONSE_POLL_MS);
     return this.heardAt >= begun;
