@@ -29,11 +29,8 @@ type Privileges = {
 /** The schema of a database: of this version or a later one, of an earlier one, or none. */
 export type SchemaState = 'current' | 'older' | 'empty';
 
-/** Of a check. */
+/** Of a check. One without a response succeeds if any session has responded within this time. */
 const TIME_LIMIT_MS = 950;
-
-/** A check that gets no response in time succeeds if any session has responded within this time. */
-const RECENT_MS = 1000;
 
 /**
  * Whether the database is connected and has the tables that this version needs: its latest migration is recorded. It asks
@@ -116,7 +113,7 @@ export class Readiness {
 
   /** A question without a response does not matter while sessions respond. */
   #ignoreIfServed(fault: unknown): undefined {
-    if (this.#hasSucceeded && this.#database.hasResponded(RECENT_MS)) return undefined;
+    if (this.#hasSucceeded && this.#database.hasResponded(TIME_LIMIT_MS)) return undefined;
     const cause = causeOf(fault);
     throw unavailable(`not ready: ${readMessage(cause)}`, cause);
   }
