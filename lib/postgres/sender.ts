@@ -6,8 +6,8 @@ import type { Settings } from '../settings/settings.ts';
 import {
   classifyConflict,
   type EngineProfile,
-  engineProfile,
   type Executor,
+  engineProfile,
   hasLostSession,
   isLockTimeout,
   isReadOnly,
