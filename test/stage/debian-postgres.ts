@@ -33,6 +33,7 @@ export async function startDebianPostgres(settings: Readonly<Record<string, stri
     password: '',
     database: 'postgres',
     programs: join(programs, 'bin'),
+    dataFolder: home,
     async stop() {
       await stop();
       await rm(home, { recursive: true, force: true });

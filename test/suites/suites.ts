@@ -94,7 +94,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   },
   restore: {
     proves:
-      'The commands of infra/postgresql/README.md back up and restore, while users are written; a logical replica takes over; and emails are compared alike in every locale, also before PostgreSQL 17.',
+      'The commands of infra/postgresql/README.md back up and restore, while users are written; those of erasure.md leave no value of a deleted user in a file, and bring one user back; a logical replica takes over; and emails are compared alike in every locale, also before PostgreSQL 17.',
     needs: "Debian's postgresql",
     takes: '40 seconds',
     tests: {
