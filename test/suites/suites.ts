@@ -69,8 +69,8 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   client: {
     proves:
       'The client and its examples work in Node.js 24 and 20, Bun and Deno, and so does the command users. Clients by six other generators compile and work.',
-    needs: 'jq, psql, nginx, haproxy, and the npm registry for 700 MB of packages',
-    takes: '3 minutes',
+    needs: 'jq, psql, nginx, haproxy, openssl, and the npm registry for 700 MB of packages',
+    takes: '4 minutes',
     prepare:
       'npm ci --prefix infra/client && npm run build --prefix infra/client && npm ci --ignore-scripts --prefix test/client/runtimes && npm ci --ignore-scripts --prefix test/client/generators && tsc -p test/client',
   },
