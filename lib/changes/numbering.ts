@@ -62,6 +62,14 @@ export class ChangeNumbering {
   readonly #count: PreparedStatement<NoValues, { count: string; age: number }>;
 
   constructor(statements: Statements) {
+    // 1. feed: the head, without a lock. 2. candidate: up to 1,000 changes without a position. If there is none, the next
+    //    steps find nothing, and nothing is locked. 3. head: the head again, now locked. Another instance that numbers has
+    //    ended. 4. taken: the candidates that it left, deleted from those without a position.
+    // 5. step: the highest sequence of these, and the order in which they get positions. 6. placed, numbered: the
+    //    changes with the next positions, inserted.
+    // 7. settling: whether all sequences up to the highest one count as settled. Those that are missing among them are
+    //    late: their transactions have not ended. 8. moved: the head with its new position. It is the last step, and
+    //    readers look at the head first, so that no reader gets a position before which another one may still be given.
     this.#number = statements.single(
       'UPDATE user_changes_head',
       () => sql`

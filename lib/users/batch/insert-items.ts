@@ -24,7 +24,10 @@ const FREE_ITEMS = {
   byEmail: sql`select distinct on (folded) * from item
     where email is not null and not exists (select from users where ${hasValueOf.email})
     order by folded, position`,
-  // Items are decided in their order. An item conflicts with a later one only if it is stored.
+  // 1. candidate: the items whose values no user has, numbered in their order. 2. decided: begins with a row 0, without an
+  //    item and without values. Each further row decides the next candidate: it is free if its values are not among those
+  //    of the free ones before it, and then adds its own. An item conflicts with a later one only if it is stored.
+  // 3. The free candidates.
   byAllValues: sql`with recursive candidate as materialized (
       select *, row_number() over (order by position) as number from item
       where email is not null and not exists (select from users where ${hasValueOf.email})
