@@ -17,7 +17,7 @@ import {
   type PostgresHosts,
   type Row,
   type StatementText,
-  toProblem,
+  translateFault,
 } from './sessions/index.ts';
 
 /**
@@ -132,7 +132,7 @@ export class Sender {
       } else {
         if (isReadOnly(fault)) this.#options.hosts.onReadOnly();
         const retry = retryAfter(fault, attempts, text.isRead);
-        if (!retry || performance.now() + retry.pause >= deadline) throw toProblem(fault, this.#engine);
+        if (!retry || performance.now() + retry.pause >= deadline) throw translateFault(fault, this.#engine);
         attempts += 1;
         this.retried[retry.reason] += 1;
         if (retry.pause > 0) await sleep(retry.pause);
@@ -150,7 +150,7 @@ export class Sender {
   async #refuseUnmigrated(fault: unknown, deadline: number): Promise<void> {
     const values = [this.#options.latestMigration];
     const found = await this.#send('single', SELECT_MIGRATION, values, deadline).catch((again) =>
-      Promise.reject(toProblem(again, this.#engine)),
+      Promise.reject(translateFault(again, this.#engine)),
     );
     if (found.length === 0) throw unavailable('the migrations have not run yet', fault);
   }

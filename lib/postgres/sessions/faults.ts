@@ -172,10 +172,10 @@ export function hasLostSession(fault: unknown): boolean {
 }
 
 /**
- * The problem for a fault of the database. The cause is only for the log. On a distributed engine, XX000 is an unknown
+ * The problem for a known fault of the database, otherwise the fault itself, which is a defect. The cause is only for the log. On a distributed engine, XX000 is an unknown
  * outcome, such as a commit that failed at one of several nodes.
  */
-export function toProblem(fault: unknown, { isPostgres }: Pick<EngineProfile, 'isPostgres'>): unknown {
+export function translateFault(fault: unknown, { isPostgres }: Pick<EngineProfile, 'isPostgres'>): unknown {
   const code = sqlState(fault);
   if (isUnavailable(fault) || (code === 'XX000' && !isPostgres))
     return unavailable(`PostgreSQL cannot answer: ${reasonOf(fault)}`, fault);
