@@ -182,12 +182,19 @@ export class SessionExecutor implements Executor {
     const isIdle = found?.length === 0;
     if (isIdle && (isRead || this.#leavesOne())) return found;
     this.#openAnother();
-    return isIdle || this.#count < this.#options.maxSessions ? undefined : found;
+    return isIdle || this.#mayOpen ? undefined : found;
   }
 
-  /** With 1, each statement has its session to itself. */
+  /** While PostgreSQL refuses further sessions, no statement is added to a busy one if another executor waits for it. */
   get #depth(): number {
-    return this.#hosts.hasRefused ? 1 : this.#options.depth;
+    if (this.#hosts.hasRefused)
+      for (const peer of this.#options.peers) if (peer !== this && peer.#queue.size > 0) return 1;
+    return this.#options.depth;
+  }
+
+  /** Whether its sessions are also for reads. */
+  get #servesReads(): boolean {
+    return this.#hosts.hasRefused || this.#options.depth === 1;
   }
 
   /** Those of all peers, if PostgreSQL refuses further ones; for a read, also if none of its executor can be used. */
@@ -214,7 +221,7 @@ export class SessionExecutor implements Executor {
 
   /** Whether reads have another session if a write takes an idle one, or there is only one. */
   #leavesOne(): boolean {
-    if (this.#depth > 1 || this.#mayOpen) return true;
+    if (!this.#servesReads || this.#mayOpen) return true;
     const { stuck, working, readable } = countPipelines(this.#pipelinesFor(false));
     return readable > 1 || stuck + working === 1;
   }
@@ -223,7 +230,7 @@ export class SessionExecutor implements Executor {
   #isHopeless(): boolean {
     if (this.#mayOpen) return false;
     const { stuck, working } = countPipelines(this.#pipelinesFor(false));
-    return stuck > 0 && working <= (this.#depth > 1 ? 0 : 1);
+    return stuck > 0 && working <= (this.#servesReads ? 1 : 0);
   }
 
   get #hasWorking(): boolean {
