@@ -6,7 +6,7 @@ export default ({ mode }: { readonly mode: string }): ViteUserConfig => ({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: [
-      'test/{accept,benchmark/guard,browser,client,monitoring,container,examples,pooled,project,restore,upgrade}/**',
+      'test/{accept,benchmark/guard,browser,citus,client,monitoring,container,examples,pooled,project,restore,upgrade}/**',
       '**/node_modules/**',
     ],
     globalSetup: ['test/stage/postgres.ts'],

@@ -25,7 +25,7 @@ test('changes older than the retention are deleted, and an older cursor is 410',
   const [old, young] = [await createUser(), await createUser()];
   const ofOld = nextOf(await get(`${USERS}${old.id}/changes`));
   const cursor = nextOf(await get(beginning.replace('limit=1', 'limit=1')));
-  await query(`UPDATE user_changes SET time = time - interval '31 days' WHERE user_id = '${old.id}'`);
+  await query(`UPDATE user_changes SET time = now() - interval '31 days' WHERE user_id = '${old.id}'`);
 
   await maintain();
 
@@ -96,7 +96,7 @@ test('keys older than 24 hours are deleted and can be used again', async () => {
   await createUser({ 'idempotency-key': 'young' });
   await createUser({ 'idempotency-key': 'old' });
   await query(`
-    UPDATE idempotency_keys SET created_at = created_at - interval '25 hours'
+    UPDATE idempotency_keys SET created_at = now() - interval '25 hours'
     WHERE created_at = (SELECT max(created_at) FROM idempotency_keys)
   `);
 

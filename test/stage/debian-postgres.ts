@@ -9,11 +9,14 @@ import { runServer } from '../../host/development/postgres/server.ts';
 const INSTALLED = '/usr/lib/postgresql';
 
 /**
- * Starts the newest installed PostgreSQL of Debian's packages, on 127.0.0.1 with a cluster of its own. `programs` has
- * `pg_dump` and the other tools, which the embedded PostgreSQL does not have.
+ * Starts the newest installed PostgreSQL of Debian's packages, or the one in a folder, on 127.0.0.1 with a cluster of its
+ * own. `programs` has `pg_dump` and the other tools, which the embedded PostgreSQL does not have.
  */
-export async function startDebianPostgres(settings: Readonly<Record<string, string | number>> = {}) {
-  const programs = await newestPrograms();
+export async function startDebianPostgres(
+  settings: Readonly<Record<string, string | number>> = {},
+  folderOfPrograms?: string,
+) {
+  const programs = folderOfPrograms ?? (await newestPrograms());
   const folder = await mkdtemp(join(tmpdir(), 'user-management-debian-postgres-'));
   const account = await accountFor(folder);
   const home = await homeFor(folder, account);
@@ -21,10 +24,9 @@ export async function startDebianPostgres(settings: Readonly<Record<string, stri
   const options = ['--username=postgres', '--auth=trust', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'];
   await runAs(account, join(programs, 'bin/initdb'), [`--pgdata=${cluster}`, ...options]);
   const port = await freePort();
-  const { stop } = await runServer(
-    { programs, home, cluster, account },
-    { ...settings, listen_addresses: '127.0.0.1', port },
-  );
+  const run = () =>
+    runServer({ programs, home, cluster, account }, { ...settings, listen_addresses: '127.0.0.1', port });
+  let server = await run();
 
   return {
     host: '127.0.0.1',
@@ -34,8 +36,16 @@ export async function startDebianPostgres(settings: Readonly<Record<string, stri
     database: 'postgres',
     programs: join(programs, 'bin'),
     dataFolder: home,
+    async kill() {
+      process.kill(server.processId, 'SIGKILL');
+      await server.stop();
+    },
+    /** After `kill`, on the same port. */
+    async start() {
+      server = await run();
+    },
     async stop() {
-      await stop();
+      await server.stop();
       await rm(home, { recursive: true, force: true });
       await rm(folder, { recursive: true, force: true });
     },

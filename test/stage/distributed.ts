@@ -1,5 +1,5 @@
 /** Whether the tests run with SVC_POSTGRES_ENGINE=distributed, with a PostgreSQL that behaves like such an engine. */
-export const isDistributed = process.env.TEST_POSTGRES_ENGINE === 'distributed';
+export const isDistributed = /^(distributed|citus)$/.test(process.env.TEST_POSTGRES_ENGINE ?? '');
 
 /** One in this many writes of users conflicts with another. */
 const CONFLICTS = 10;

@@ -5,6 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { isServed } from '../../host/development/postgres/server.ts';
 import { startPostgres } from '../../host/development/postgres.ts';
+import { connectNodes, createDirectory, isCitus } from './citus.ts';
 import { distributedHabits, isDistributed } from './distributed.ts';
 import { isPooled, settingsBehindPooler } from './pooled.ts';
 import { startContainer } from './postgres-container.ts';
@@ -55,7 +56,8 @@ export async function createDatabase({ encoding, locale = '' }: DatabaseOptions 
   // The locale C supports every encoding.
   const options = encoding ? `ENCODING ${encoding} LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C'` : locale;
   await query(server, `CREATE DATABASE ${name} TEMPLATE template0 STRATEGY FILE_COPY ${options}`);
-  if (isDistributed) await query({ ...server, database: name }, ...distributedHabits(name));
+  if (isCitus) await createOnCitus(inject('citus'), name);
+  else if (isDistributed) await query({ ...server, database: name }, ...distributedHabits(name));
   if (isPooled) await query(server, ...settingsBehindPooler(name));
   return {
     ...server,
@@ -63,8 +65,26 @@ export async function createDatabase({ encoding, locale = '' }: DatabaseOptions 
     database: name,
     /** The address for the service, instead of PostgreSQL's own. */
     ...(isPooled && { pooler: inject('pooler') }),
-    drop: () => query(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+    drop: async (): Promise<unknown> => {
+      for (const node of isCitus ? inject('citus') : [server])
+        await query(node, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+      return undefined;
+    },
   };
+}
+
+/** Makes the database at the coordinator one of Citus. All tables are in a schema that lies on one worker. */
+async function createOnCitus(nodes: readonly PostgresServer[], name: string): Promise<void> {
+  const [coordinator, ...workers] = nodes as [PostgresServer, ...PostgresServer[]];
+  for (const worker of workers) await query(worker, `CREATE DATABASE ${name} TEMPLATE template0`);
+  await connectNodes(nodes, name);
+  await createDirectory(coordinator, name, 'directory');
+  await query(
+    { ...coordinator, database: name },
+    // Tests change and reset the settings of the database.
+    `ALTER ROLE ${coordinator.user} IN DATABASE ${name} SET search_path = directory`,
+    `ALTER DATABASE ${name} SET jit = off`,
+  );
 }
 
 /** As administrator, who does not wait for a server that is not there. */

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { ViteUserConfig } from 'vitest/config';
+import { LEFT_OUT as LEFT_OUT_OF_CITUS } from '../citus/left-out.ts';
 import { LEFT_OUT as LEFT_OUT_OF_DISTRIBUTED } from '../distributed/left-out.ts';
 import { LEFT_OUT as LEFT_OUT_OF_POOLED } from '../pooled/left-out.ts';
 import { filesReachingPostgres, type LeftOut } from '../stage/reaching-postgres.ts';
@@ -35,6 +36,14 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     takes: '5 minutes',
     repeatedExcept: LEFT_OUT_OF_DISTRIBUTED,
     tests: { env: { TEST_POSTGRES_ENGINE: 'distributed' } },
+  },
+  citus: {
+    proves:
+      'The tests that reach PostgreSQL pass with Citus and schema-based sharding. Directories are moved, and a worker is killed.',
+    needs: "Citus in Debian's PostgreSQL 15, or in the PostgreSQL whose programs CITUS_BIN names",
+    takes: '15 minutes',
+    repeatedExcept: LEFT_OUT_OF_CITUS,
+    tests: { env: { TEST_POSTGRES_ENGINE: 'citus' }, globalSetup: ['test/citus/postgres.ts'] },
   },
   lambda: {
     proves:

@@ -87,8 +87,8 @@ test("after a delete only the user's id stays, in the changes and beside the dig
   );
 
   await query(`
-    UPDATE user_changes SET time = time - interval '31 days';
-    UPDATE idempotency_keys SET created_at = created_at - interval '25 hours'
+    UPDATE user_changes SET time = now() - interval '31 days';
+    UPDATE idempotency_keys SET created_at = now() - interval '25 hours'
   `);
   await maintain(readSettings(environmentOf(service.database, service.issuer)));
 
