@@ -4,7 +4,8 @@ import type { LeftOut } from '../stage/reaching-postgres.ts';
 /** The tests that do not run over Citus, and the reason. */
 export const LEFT_OUT: LeftOut = {
   ...LEFT_OUT_OF_DISTRIBUTED,
-  'test/changes/{history,settling}.test.ts': 'change rows by statements that Citus refuses',
+  'test/{changes/{history,settling},idempotency/idempotency}.test.ts':
+    'change rows by statements that Citus refuses',
   'test/engine/{distributed-tables,transaction-conflicts}.test.ts':
     'create triggers, which Citus does not have on distributed tables',
   'test/engine/database-encoding.test.ts': 'have databases whose nodes would have two encodings',

@@ -11,7 +11,10 @@ const REPLAYED = { 'idempotency-replayed': 'true' };
 
 /** Makes all keys older by this number of hours. */
 const age = (hours: number) =>
-  inDatabase(service.database, `UPDATE idempotency_keys SET created_at = now() - interval '${hours} hours'`);
+  inDatabase(
+    service.database,
+    `UPDATE idempotency_keys SET created_at = created_at - interval '${hours} hours'`,
+  );
 
 const created = async (event: string, id: string) =>
   (await service.events()).filter((line) => line.event === event && line.user_id === id);
