@@ -11,7 +11,7 @@ describe.each([
     expect(filesReachingPostgres(leftOut)).toEqual(
       expect.arrayContaining([
         'test/fuzz/fuzz.test.ts',
-        'test/http/operations.test.ts',
+        'test/http/responses.test.ts',
         'test/users/deleted-user.test.ts',
         'test/users/list.test.ts',
       ]),
