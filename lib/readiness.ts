@@ -1,8 +1,14 @@
 import { sql } from 'kysely';
-import { unavailable } from './http/problem.ts';
+import { Problem, unavailable } from './http/problem.ts';
 import type { EventLog } from './observability/event-log.ts';
 import { readMessage } from './observability/redaction.ts';
-import { causeOf, type Database, isMissingTable, type PreparedStatement } from './postgres/index.ts';
+import {
+  causeOf,
+  type Database,
+  isMissingTable,
+  type PreparedStatement,
+  reachedTimeLimit,
+} from './postgres/index.ts';
 
 /** The tables of the service, in the order in which migrations create them. */
 const TABLES = ['users', 'idempotency_keys', 'user_changes_unnumbered', 'user_changes', 'user_changes_head'];
@@ -29,7 +35,7 @@ type Privileges = {
 /** The schema of a database: of this version or a later one, of an earlier one, or none. */
 export type SchemaState = 'current' | 'older' | 'empty';
 
-/** Of a check. One without a response succeeds if any session has responded within this time. */
+/** Time limit of a check. One that gets no session succeeds if any session has responded within this time. */
 const TIME_LIMIT_MS = 950;
 
 /**
@@ -111,9 +117,12 @@ export class Readiness {
     return { isMigrated: recorded.length > 0, ...(privileges as Privileges) };
   }
 
-  /** A question without a response does not matter while sessions respond. */
+  /** A question that got no session does not matter while sessions respond. */
   #ignoreIfServed(fault: unknown): undefined {
-    if (this.#hasSucceeded && this.#database.hasResponded(TIME_LIMIT_MS)) return undefined;
+    const { executors } = this.#database;
+    const isUnsent =
+      executors.readiness.waitingCount > 0 || (fault instanceof Problem && !reachedTimeLimit(fault));
+    if (isUnsent && this.#hasSucceeded && this.#database.hasResponded(TIME_LIMIT_MS)) return undefined;
     const cause = causeOf(fault);
     throw unavailable(`not ready: ${readMessage(cause)}`, cause);
   }

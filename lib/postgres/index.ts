@@ -10,6 +10,7 @@ export {
   isReadOnly,
   isSchemaConflict,
   type ReceivedRow as ListRow,
+  reachedTimeLimit,
   violatesUnique,
 } from './sessions/index.ts';
 export { clock, isInSchema } from './statement-parts.ts';
