@@ -11,8 +11,11 @@ declare module 'vitest' {
 
 /** Gives the tests of this folder Debian's PostgreSQL and its tools. */
 export default async function (project: TestProject): Promise<() => Promise<void>> {
-  const { programs, stop, ...server } = await startDebianPostgres({ ...hastySettings, wal_level: 'logical' });
-  project.provide('postgres', server);
+  const { programs, stop, host, port, user, password, database } = await startDebianPostgres({
+    ...hastySettings,
+    wal_level: 'logical',
+  });
+  project.provide('postgres', { host, port, user, password, database });
   project.provide('postgresPrograms', programs);
   return stop;
 }
