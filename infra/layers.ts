@@ -6,19 +6,11 @@ import { dirname, join } from 'node:path';
 
 /** The parts of the project, from the bottom. Parts of one row do not import each other. */
 const ROWS = [
-  [
-    'lib/settings',
-    'lib/text.ts',
-    'lib/free-bytes.ts',
-    'lib/churning-set.ts',
-    'lib/end-of-pass.ts',
-    'lib/repeat-until-done.ts',
-    'lib/version.ts',
-  ],
+  ['lib/settings', 'lib/text.ts', 'lib/free-bytes.ts', 'lib/churning-set.ts', 'lib/version.ts'],
   ['lib/json', 'lib/http'],
   ['lib/semaphore.ts', 'lib/auth', 'lib/observability'],
   ['lib/postgres'],
-  ['lib/migrations', 'lib/idempotency', 'lib/readiness.ts'],
+  ['lib/migrations', 'lib/idempotency'],
   ['lib/users'],
   ['lib/changes'],
   ['lib/cleanup.ts', 'lib/service.ts'],

@@ -1,6 +1,5 @@
 import type { WaitUncounted } from '../http/gateway.ts';
-import { isReadOnly, type PreparedStatement, type Statements } from '../postgres/index.ts';
-import { repeatUntilDone } from '../repeat-until-done.ts';
+import { isReadOnly, type PreparedStatement, repeatUntilDone, type Statements } from '../postgres/index.ts';
 import { Semaphore } from '../semaphore.ts';
 import { queryWith } from '../text.ts';
 import { USERS_PATH } from '../users/user.ts';

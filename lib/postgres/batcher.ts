@@ -1,7 +1,7 @@
 import { ChurningSet } from '../churning-set.ts';
-import { atEndOfPass } from '../end-of-pass.ts';
 import type { Settings } from '../settings/settings.ts';
 import {
+  atEndOfPass,
   type Executor,
   isLockTimeout,
   maxWaitingStatements,

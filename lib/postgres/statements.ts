@@ -98,3 +98,8 @@ function givenRows(columns: readonly (readonly [string, SqlType])[], lists: Valu
   const values = sql.join(columns.map(([name, type]) => sql`${lists[name]}::${sql.raw(type)}[]`));
   return sql`given as materialized (select * from unnest(${values}) as given (${names}))`;
 }
+
+/** Repeats an attempt until it resolves with a result. The time limit of the request's statements ends the repetition. */
+export function repeatUntilDone<Result>(attempt: () => Promise<Result | undefined>): Promise<Result> {
+  return attempt().then((result) => (result === undefined ? repeatUntilDone(attempt) : result));
+}

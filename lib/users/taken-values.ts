@@ -1,6 +1,10 @@
 import { sql } from 'kysely';
-import { type PreparedStatement, type Statements, violatesUnique } from '../postgres/index.ts';
-import { repeatUntilDone } from '../repeat-until-done.ts';
+import {
+  type PreparedStatement,
+  repeatUntilDone,
+  type Statements,
+  violatesUnique,
+} from '../postgres/index.ts';
 import { foldedEmail } from './email.ts';
 import { type UniqueName, uniqueNames } from './fields.ts';
 import { emailTaken, itemsTaken, valuesTaken } from './refusals.ts';

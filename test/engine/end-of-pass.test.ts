@@ -1,6 +1,6 @@
 import { setImmediate as nextPass } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { atEndOfPass } from '../../lib/end-of-pass.ts';
+import { atEndOfPass } from '../../lib/postgres/sessions/end-of-pass.ts';
 
 test('a task for the end of a pass of the event loop runs in this pass, and not in the next one', async () => {
   const done: string[] = [];

@@ -1,5 +1,6 @@
 /** Sessions with PostgreSQL and its hosts: everything that the executors use of them. */
 export { DeadSessionWatch } from './dead-sessions.ts';
+export { atEndOfPass } from './end-of-pass.ts';
 export { type EngineProfile, engineProfile } from './engine-profile.ts';
 export * from './faults.ts';
 export * from './pending-statement.ts';

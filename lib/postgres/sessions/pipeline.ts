@@ -1,6 +1,6 @@
 import type { FieldDef } from 'pg';
 import { serialize } from 'pg-protocol';
-import { atEndOfPass } from '../../end-of-pass.ts';
+import { atEndOfPass } from './end-of-pass.ts';
 import { type EngineSettings, engineProfile } from './engine-profile.ts';
 import { endsSession, isIdleTimeout, isStalePlan, UnexpectedMessage } from './faults.ts';
 import { encodeParameter } from './parameters.ts';

@@ -1,6 +1,5 @@
 import { createdAndGone } from '../../idempotency/refusals.ts';
-import type { Statements } from '../../postgres/index.ts';
-import { repeatUntilDone } from '../../repeat-until-done.ts';
+import { repeatUntilDone, type Statements } from '../../postgres/index.ts';
 import type { Author } from '../change-recording.ts';
 import { type CreatedItem, type KeyedCreates, keyedValues, type Outcome } from '../keyed-creates.ts';
 import { ignoreTaken, type TakenValues } from '../taken-values.ts';

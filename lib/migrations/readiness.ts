@@ -1,14 +1,14 @@
 import { sql } from 'kysely';
-import { Problem, unavailable } from './http/problem.ts';
-import type { EventLog } from './observability/event-log.ts';
-import { readMessage } from './observability/redaction.ts';
+import { Problem, unavailable } from '../http/problem.ts';
+import type { EventLog } from '../observability/event-log.ts';
+import { readMessage } from '../observability/redaction.ts';
 import {
   causeOf,
   type Database,
   isMissingTable,
   type PreparedStatement,
   reachedTimeLimit,
-} from './postgres/index.ts';
+} from '../postgres/index.ts';
 
 /** The tables of the service, in the order in which migrations create them. */
 const TABLES = ['users', 'idempotency_keys', 'user_changes_unnumbered', 'user_changes', 'user_changes_head'];
