@@ -38,8 +38,12 @@ export type Services = {
 export const composeBase = (base: BaseService): BaseService => base;
 
 /** For the probes. */
-export function composeProbes(base: BaseService, database = new Database(base.settings.postgres, base)) {
-  return { ...base, readiness: new Readiness(database, latestMigration, base.log) };
+export function composeProbes(base: BaseService, database = createDatabase(base)) {
+  return { ...base, readiness: new Readiness(database, base.log) };
+}
+
+function createDatabase({ settings, log, tracing }: BaseService): Database {
+  return new Database(settings.postgres, { log, tracing, latestMigration });
 }
 
 /** Composes the service. It connects to nothing before the first request needs it. */
@@ -55,9 +59,9 @@ export const composeUsers = (base: BaseService) => withUsers(composeProtected(ba
 export const composeChanges = (base: BaseService) => withChanges(composeProtected(base));
 
 function composeProtected(base: BaseService) {
-  const { settings, log, tracing } = base;
-  const { oauth, postgres } = settings;
-  const database = new Database(postgres, { log, tracing, latestMigration });
+  const { settings, log } = base;
+  const { oauth } = settings;
+  const database = createDatabase(base);
   const keySet = new KeySet(oauth, refreshLog(log));
   const tokenVerifier = new TokenVerifier(oauth, keySet);
   return { ...composeProbes(base, database), tokenVerifier, keySet, database };

@@ -68,8 +68,8 @@ export class ChangeNumbering {
     // 5. step: the highest sequence of these, and the order in which they get positions. 6. placed, numbered: the
     //    changes with the next positions, inserted.
     // 7. settling: whether all sequences up to the highest one count as settled. Those that are missing among them are
-    //    late: their transactions have not ended. 8. moved: the head with its new position. It is the last step, and
-    //    readers look at the head first, so that no reader gets a position before which another one may still be given.
+    //    late: their transactions have not ended. 8. moved: the head with its new position, which becomes visible
+    //    together with the changes, and before another instance gets the lock.
     this.#number = statements.single(
       'UPDATE user_changes_head',
       () => sql`

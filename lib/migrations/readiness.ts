@@ -2,13 +2,7 @@ import { sql } from 'kysely';
 import { Problem, unavailable } from '../http/problem.ts';
 import type { EventLog } from '../observability/event-log.ts';
 import { readMessage } from '../observability/redaction.ts';
-import {
-  causeOf,
-  type Database,
-  isMissingTable,
-  type PreparedStatement,
-  reachedTimeLimit,
-} from '../postgres/index.ts';
+import { causeOf, type Database, type PreparedStatement, reachedTimeLimit } from '../postgres/index.ts';
 
 /** The tables of the service, in the order in which migrations create them. */
 const TABLES = ['users', 'idempotency_keys', 'user_changes_unnumbered', 'user_changes', 'user_changes_head'];
@@ -44,26 +38,17 @@ const TIME_LIMIT_MS = 950;
  */
 export class Readiness {
   readonly #database: Database;
-  readonly #latestMigration: string;
   readonly #log: EventLog | undefined;
-  readonly #selectMigration: PreparedStatement<{ name: string }, unknown>;
   readonly #selectPrivileges: PreparedStatement<Record<string, never>, Privileges>;
   #asking: Promise<string | undefined> | undefined;
   #hasSucceeded = false;
   #hasShutdownBegun = false;
   #isDeleteChecked = false;
 
-  constructor(database: Database, latestMigration: string, log?: EventLog) {
-    const { statements } = database;
+  constructor(database: Database, log?: EventLog) {
     this.#database = database;
-    this.#latestMigration = latestMigration;
     this.#log = log;
-    this.#selectMigration = statements.singleRead(
-      'SELECT kysely_migration',
-      ({ name }) => sql`select name from kysely_migration where name = ${name}`,
-      'readiness',
-    );
-    this.#selectPrivileges = statements.singleRead('SELECT', selectPrivileges, 'readiness');
+    this.#selectPrivileges = database.statements.singleRead('SELECT', selectPrivileges, 'readiness');
   }
 
   /** @throws {Problem} service_unavailable_error, within a second */
@@ -91,16 +76,18 @@ export class Readiness {
 
   /** @throws {Problem} service_unavailable_error if it is unknown */
   async findSchemaState(): Promise<SchemaState> {
-    const { isMigrated, is_empty } = await this.#find();
-    if (isMigrated) return 'current';
-    return is_empty ? 'empty' : 'older';
+    if (await this.#database.statements.isMigrated()) return 'current';
+    return (await this.#findPrivileges()).is_empty ? 'empty' : 'older';
   }
 
   /** Resolves with why the service is not ready, if it is not. */
   async #ask(): Promise<string | undefined> {
-    const { isMigrated, missing, keeps_users } = await this.#find();
-    this.#hasSucceeded = isMigrated && missing === null;
-    if (!isMigrated) return 'the migrations have not run yet';
+    if (!(await this.#database.statements.isMigrated())) {
+      this.#hasSucceeded = false;
+      return 'the migrations have not run yet';
+    }
+    const { missing, keeps_users } = await this.#findPrivileges();
+    this.#hasSucceeded = missing === null;
     if (missing !== null) return `not ready: the role lacks the privileges ${missing}`;
     if (keeps_users === true && !this.#isDeleteChecked)
       this.#log?.warning('privilege_missing', { privilege: 'DELETE', table: 'users' });
@@ -108,13 +95,9 @@ export class Readiness {
     return undefined;
   }
 
-  async #find() {
-    // Before the first migration, the record of migrations does not exist either.
-    const recorded = await this.#selectMigration
-      .run({ name: this.#latestMigration })
-      .catch((fault) => (isMissingTable(fault) ? [] : Promise.reject(fault)));
+  async #findPrivileges(): Promise<Privileges> {
     const [privileges] = await this.#selectPrivileges.run({});
-    return { isMigrated: recorded.length > 0, ...(privileges as Privileges) };
+    return privileges as Privileges;
   }
 
   /** A question that got no session does not matter while sessions respond. */

@@ -10,6 +10,7 @@ import {
   engineProfile,
   hasLostSession,
   isLockTimeout,
+  isMissingTable,
   isReadOnly,
   isStalePlan,
   isUnmigrated,
@@ -50,11 +51,11 @@ const MAX_PAUSE_MS = 250;
 /** Maximum number of times that a statement is prepared again. Its columns may change each time. */
 const MAX_PREPARED = 3;
 
-/** Looks for a migration if a column or an index is missing. */
+/** Looks for a migration: for the readiness check, and if a column or an index is missing. */
 const SELECT_MIGRATION: KindText = {
   ...nameStatement('select name from kysely_migration where name = $1'),
   summary: 'SELECT kysely_migration',
-  kind: 'single',
+  kind: 'readiness',
   isRead: true,
 };
 
@@ -102,6 +103,16 @@ export class Sender {
     return this.#send(text.kind, text, values, deadline).catch((fault) =>
       this.#sendAgain(fault, text, values, deadline),
     );
+  }
+
+  /** Whether the migration that this version requires has run. */
+  async isMigrated(): Promise<boolean> {
+    const found = await this.run(SELECT_MIGRATION, [this.#options.latestMigration]).catch((fault) => {
+      // Before the first migration, the record of migrations does not exist either.
+      if (isMissingTable(fault)) return [];
+      throw fault;
+    });
+    return found.length > 0;
   }
 
   /** Milliseconds that the statements of the current request have left. Its time begins with its first statement. */

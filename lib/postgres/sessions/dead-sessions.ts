@@ -71,8 +71,8 @@ export class DeadSessionWatch {
   }
 
   /**
-   * The suspects for which PostgreSQL runs no statement. It hides the state of a session from a role that is not a member
-   * of the session's login role (`SET role`): such a session may run one, and does so if it holds locks, which are shown.
+   * The suspects for which PostgreSQL runs no statement. PostgreSQL hides the state of a session from a role that is not a
+   * member of its login role (`SET role`), but shows its locks: a session that holds locks counts as running a statement.
    * A host name may lead to several servers: nothing is concluded from the response of a server that started at another time.
    *
    * @throws if PostgreSQL cannot be asked
