@@ -39,6 +39,28 @@ async function startService(): Promise<void> {
   else proxy = await startProxy(target);
 }
 
+/** Kills a part of the service, and starts it again. */
+const restarts = {
+  async service() {
+    host.signal('SIGKILL');
+    await host.remove();
+    await startService();
+  },
+  async postgres() {
+    await postgres.kill();
+    await postgres.start();
+  },
+};
+
+/** The name and the restart of the victim that is next. */
+function nextOf<Victim extends string>(
+  victims: Readonly<Record<Victim, () => Promise<void>>>,
+  count: number,
+) {
+  const all = Object.entries(victims) as [Victim, () => Promise<void>][];
+  return all[count % all.length] as [Victim, () => Promise<void>];
+}
+
 beforeAll(async () => {
   [postgres, issuer] = await Promise.all([startDisposablePostgres(), startIssuer()]);
   await startService();
@@ -73,6 +95,14 @@ test(`after ${KILLS} kills of the command, the service and PostgreSQL no user is
   };
 
   let running = startNext();
+  const victims = {
+    async command() {
+      running.signal('SIGKILL');
+      await running.ended;
+      running = start();
+    },
+    ...restarts,
+  };
   for (let count = 0; count < KILLS; count += 1) {
     await sleep(randomInt(20, 400));
     if (!running.isRunning()) {
@@ -81,20 +111,9 @@ test(`after ${KILLS} kills of the command, the service and PostgreSQL no user is
       running = startNext();
       await sleep(randomInt(150, 400));
     }
-    const victim = (['command', 'service', 'postgres'] as const)[count % 3] ?? 'command';
+    const [victim, restart] = nextOf(victims, count);
     kills[victim] += 1;
-    if (victim === 'command') {
-      running.signal('SIGKILL');
-      await running.ended;
-      running = start();
-    } else if (victim === 'service') {
-      host.signal('SIGKILL');
-      await host.remove();
-      await startService();
-    } else {
-      await postgres.kill();
-      await postgres.start();
-    }
+    await restart();
   }
   await running.ended;
 
@@ -183,25 +202,23 @@ test(`after ${KILLS} kills of the relay, the receiver, the service and PostgreSQ
   };
   const writers = Array.from({ length: 4 }, () => repeat(write));
 
-  for (let count = 0; count < KILLS; count += 1) {
-    await sleep(randomInt(20, 600));
-    const victim = (['relay', 'receiver', 'service', 'postgres'] as const)[count % 4];
-    if (victim === 'relay') {
+  const victims = {
+    async relay() {
       relay.signal('SIGKILL');
       await relay.ended;
       appendFileSync(log, '{"killed":true}\n');
       relay = startRelay();
-    } else if (victim === 'receiver') {
+    },
+    async receiver() {
       receiver?.kill('SIGKILL');
       await startReceiver();
-    } else if (victim === 'service') {
-      host.signal('SIGKILL');
-      await host.remove();
-      await startService();
-    } else {
-      await postgres.kill();
-      await postgres.start();
-    }
+    },
+    ...restarts,
+  };
+  for (let count = 0; count < KILLS; count += 1) {
+    await sleep(randomInt(20, 600));
+    const [, restart] = nextOf(victims, count);
+    await restart();
   }
   for (const stop of writers) await stop();
 

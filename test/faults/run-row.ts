@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Ledger } from '../lab/ledger/ledger.ts';
-import { openStage, type Stage, type Totals } from '../lab/stage/stage.ts';
+import { noFigures, openStage, type Stage, type Totals } from '../lab/stage/stage.ts';
 
 /** A fault, and what must be seen while and after it is brought about. */
 export type Row = {
@@ -61,16 +61,7 @@ export async function abandonRow(): Promise<void> {
 
 /** What is printed for a row without an outcome of its own. */
 export function failedOutcome(row: Row, seed: number, seconds: number, fault: string): Outcome {
-  const figures = {
-    trials: 0,
-    recoverySeconds: 0,
-    exits: 0,
-    memoryChange: 0,
-    lost: 0,
-    settled: 0,
-    windows: 0,
-  };
-  const nothing = { figures, ledgers: [], totals: [], seed };
+  const nothing = { figures: noFigures(), ledgers: [], totals: [], seed };
   return { ...outcomeOf(row, { ...nothing, faults: [fault] }, seconds), passed: false };
 }
 

@@ -57,6 +57,11 @@ type ServiceOptions = HostOptions & {
   readonly ledger?: Ledger;
 };
 
+/** The figures of a row before its first trial. */
+export function noFigures() {
+  return { trials: 0, recoverySeconds: 0, exits: 0, memoryChange: 0, lost: 0, settled: 0, windows: 0 };
+}
+
 /** Starts a PostgreSQL and a key server for one row. */
 export async function openStage({ seed, trials, postgres: options, searchesModel }: Options) {
   const random: Random = seededRandom(seed);
@@ -68,15 +73,7 @@ export async function openStage({ seed, trials, postgres: options, searchesModel
   const ledgers: Ledger[] = [];
   const totals: Totals[] = [];
   const pools: (() => number)[] = [];
-  const figures = {
-    trials: 0,
-    recoverySeconds: 0,
-    exits: 0,
-    memoryChange: 0,
-    lost: 0,
-    settled: 0,
-    windows: 0,
-  };
+  const figures = noFigures();
   let closed: Promise<readonly string[]> | undefined;
   let signed: { readonly token: Promise<string>; readonly at: number; readonly keys: unknown } | undefined;
 
