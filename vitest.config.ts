@@ -13,9 +13,8 @@ export default ({ mode }: { readonly mode: string }): ViteUserConfig => ({
     // Processes, not threads, because a test that sends a signal or ends its process would end other threads, too.
     pool: 'forks',
     maxWorkers: 3,
-    // One broken line fails many tests. The first failures name its sentence; `--bail=0` runs all tests.
+    // One broken line fails many tests. The first failures name its sentence.
     sequence: { sequencer: SentencesFirst },
-    bail: mode in SUITES ? 0 : 3,
     testTimeout: 60_000,
     hookTimeout: 120_000,
     reporters: ['default', './test/stage/closing-line.ts'],
