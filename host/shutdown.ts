@@ -26,6 +26,9 @@ const LINGER_S = 1;
 /** In seconds: by how much the linger may exceed the time limit of the drain, so that the process ends in time. */
 const LINGER_GRACE_S = 0.2;
 
+/** Turns of the event loop, at most, in which connections are accepted before the listener closes. */
+const MAX_ACCEPTING_TURNS = 20;
+
 /** In seconds: time limit for the last lines of the log. */
 export const LAST_LINES_S = 0.3;
 
@@ -80,6 +83,7 @@ async function drainRequests({ service, admissions, inFlight }: ReleasedParts): 
  */
 async function close({ server, connections, responses, inFlight, service }: ReleasedParts, linger: number) {
   const closed = once(server, 'close');
+  await acceptWaiting(server);
   // http's own close would also cut off responses that are not sent yet.
   NetServer.prototype.close.call(server);
   if (linger > 0) await Promise.race([closed, sleep(linger * 1000)]);
@@ -92,4 +96,20 @@ async function close({ server, connections, responses, inFlight, service }: Rele
   server.closeIdleConnections();
   await Promise.all([closed, database]);
   clearTimeout(cut);
+}
+
+/** Accepts the connections that the kernel has accepted. When the listener closes, the kernel resets those that are left. */
+async function acceptWaiting(server: Server): Promise<void> {
+  let isAccepting = true;
+  const onConnection = () => {
+    isAccepting = true;
+  };
+  server.on('connection', onConnection);
+  // The rest of this turn may accept nothing, although connections wait.
+  await setImmediate();
+  for (let turn = 0; isAccepting && turn < MAX_ACCEPTING_TURNS; turn += 1) {
+    isAccepting = false;
+    await setImmediate();
+  }
+  server.off('connection', onConnection);
 }

@@ -117,6 +117,21 @@ test('after the drain the listener closes, and requests on open connections are 
   expect(drainEvents(service)).toEqual([drained]);
 });
 
+test('connections that the kernel has accepted when the drain ends are served', async () => {
+  const { lock, held } = await startAndDrain();
+  const Authorization = `Bearer ${await service.issuer.sign()}`;
+  service.signal('SIGSTOP');
+  await lock.release();
+  const connections = await Promise.all(Array.from({ length: 20 }, () => connectTo(service.url)));
+  for (const connection of connections) connection.send(requestText(`GET ${USERS}`, { Authorization }));
+  service.signal('SIGCONT');
+
+  const answers = await Promise.all(connections.map((connection) => connection.answer()));
+  expect(answers.map(({ status }) => status)).toEqual(connections.map(() => 200));
+  expect((await held).status).toBe(200);
+  expect(await service.exited).toEqual(inOrder);
+});
+
 test('during SVC_SHUTDOWN_READINESS_DELAY everything except /ready is served as before', async () => {
   service = await startBuiltService({ SVC_SHUTDOWN_READINESS_DELAY: '1.5' });
   const ended = endedBy('SIGTERM', service);
