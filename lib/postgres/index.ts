@@ -1,4 +1,5 @@
 /** The engine: everything that the service uses of it. README.md says how it works. */
+export { booleanAt, readFields, timestampAt } from './binary-row.ts';
 export { Database } from './database.ts';
 export { MigrationSession, type SendSql } from './migration-session.ts';
 export type { PreparedStatement } from './prepared-statement.ts';
