@@ -1,7 +1,8 @@
 import type { Transform } from 'node:stream';
 import { through } from './proxy.ts';
 
-/** Types of PostgreSQL's messages: a statement is complete, it failed, and the next one may follow. */
+/** Types of PostgreSQL's messages: a row, a statement is complete, it failed, and the next one may follow. */
+const DATA_ROW = 'D';
 const COMMAND_COMPLETE = 'C';
 export const ERROR_RESPONSE = 'E';
 export const READY_FOR_QUERY = 'Z';
@@ -30,9 +31,16 @@ export function messagesThrough(pass: (type: string, message: Buffer) => Buffer 
   });
 }
 
-/** Whether a create tells that it is complete: its user was selected from what it wrote. */
-export function isCreated(type: string, message: Buffer): boolean {
-  return type === COMMAND_COMPLETE && message.toString('latin1', HEAD) === 'SELECT 1\0';
+/**
+ * Finds the messages of one session that complete a create: its user, the row before, was selected from what it wrote. A
+ * look at the schema selects one row, too, which has no address.
+ */
+export function findCreates(): (type: string, message: Buffer) => boolean {
+  let hasAddress = false;
+  return (type, message) => {
+    if (type === DATA_ROW) hasAddress = message.includes('@');
+    return type === COMMAND_COMPLETE && hasAddress && message.toString('latin1', HEAD) === 'SELECT 1\0';
+  };
 }
 
 /** A message of this type with this content, in Latin-1. */

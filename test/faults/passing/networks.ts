@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorResponse, isCreated, messagesThrough } from '../../stage/postgres-messages.ts';
+import { errorResponse, findCreates, messagesThrough } from '../../stage/postgres-messages.ts';
 import type { PassingFaults } from './passing-fault.ts';
 
 /** Messages between the service and PostgreSQL that are lost or replaced. */
@@ -12,13 +12,14 @@ export const networkFaults: PassingFaults = {
   },
   async 'outcome-unknown'({ proxy }) {
     let left = 5;
-    proxy.answersThrough(() =>
-      messagesThrough((type, message) => {
-        if (left === 0 || !isCreated(type, message)) return message;
+    proxy.answersThrough(() => {
+      const isCreated = findCreates();
+      return messagesThrough((type, message) => {
+        if (!isCreated(type, message) || left === 0) return message;
         left -= 1;
         return errorResponse('40003');
-      }),
-    );
+      });
+    });
     proxy.cutAll();
     await sleep(3000);
     await proxy.pass();

@@ -1,4 +1,4 @@
-import { errorResponse, isCreated, messagesThrough } from '../../stage/postgres-messages.ts';
+import { errorResponse, findCreates, messagesThrough } from '../../stage/postgres-messages.ts';
 import type { Row } from '../run-row.ts';
 
 export const outcomeUnknown: Row = {
@@ -11,13 +11,14 @@ export const outcomeUnknown: Row = {
     const proxy = await proxyPostgres();
     let isArmed = false;
     let replaced = 0;
-    proxy.answersThrough(() =>
-      messagesThrough((type, message) => {
-        if (!isArmed || !isCreated(type, message)) return message;
+    proxy.answersThrough(() => {
+      const isCreated = findCreates();
+      return messagesThrough((type, message) => {
+        if (!isCreated(type, message) || !isArmed) return message;
         replaced += 1;
         return errorResponse('40003');
-      }),
-    );
+      });
+    });
     const service = await startService(proxy.through);
     const caller = service.caller();
     for (const trial of tries()) {

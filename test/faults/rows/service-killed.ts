@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../../host/development/free-port.ts';
 import { userIn } from '../../lab/ledger/ledger.ts';
-import { isCreated, messagesThrough, READY_FOR_QUERY } from '../../stage/postgres-messages.ts';
+import { findCreates, messagesThrough, READY_FOR_QUERY } from '../../stage/postgres-messages.ts';
 import type { Row } from '../run-row.ts';
 
 export const killedBeforeAnswer: Row = {
@@ -16,9 +16,10 @@ export const killedBeforeAnswer: Row = {
     let kill: (() => void) | undefined;
     // PostgreSQL is ready for the next query when it has committed: this message is never passed on.
     proxy.answersThrough(() => {
+      const isCreated = findCreates();
       let isCompleted = false;
       return messagesThrough((type, message) => {
-        if (kill && isCreated(type, message)) isCompleted = true;
+        if (isCreated(type, message) && kill) isCompleted = true;
         if (type === READY_FOR_QUERY && isCompleted) kill?.();
         return isCompleted ? undefined : message;
       });
