@@ -19,30 +19,26 @@ import {
 
 type SessionExecutorOptions = {
   readonly maxSessions: number;
-  /** Maximum number of statements in progress in a session. With 1, each statement has its session to itself. */
+  /** Maximum number of statements in progress in a session. */
   readonly depth: number;
   /** The executors of the instance. The new one is added. */
   readonly peers: Set<SessionExecutor>;
 };
 
-/**
- * A session that was idle for longer is not used again. While AWS Lambda freezes the process no timer runs, and the
- * connection may be lost.
- */
+/** While AWS Lambda freezes the process no timer runs, and the connection of an idle session may be lost. */
 const MAX_IDLE_MS = 60_000;
 
 /** An older session is replaced, so that sessions spread over new servers behind a load balancer. */
 const MAX_AGE_MS = 1_800_000;
 
+/** How often a session is checked for its age, and how often the shutdown looks whether all sessions are closed. */
 const UPKEEP_MS = 250;
-
-/** Interval at which the shutdown looks whether all sessions are closed. */
 const CLOSING_POLL_MS = 10;
 
 /** Milliseconds before the request's time limit at which PostgreSQL must refuse the wait. */
 export const LOCK_GRACE_MS = 200;
 
-/** If statements share a session. One that waits longer moves to `LockWaiters`, because others wait behind it. */
+/** In a shared session. A statement that waits longer moves to `LockWaiters`, because others wait behind it. */
 const SHARED_LOCK_TIMEOUT_MS = '20';
 
 class QueuedStatement extends PendingStatement {
@@ -58,10 +54,7 @@ class PooledPipeline extends Pipeline {
   isClosing = false;
 }
 
-/**
- * Sends statements over sessions of its own. With a depth above 1, statements of different requests share a session. While
- * PostgreSQL refuses further sessions, each idle session is for the statements of all peers. See "Sessions" in README.md.
- */
+/** Sends statements over sessions of its own, or over idle ones of its peers: see "Sessions" in README.md. */
 export class SessionExecutor implements Executor {
   readonly #settings: Settings['postgres'];
   readonly #hosts: PostgresHosts;
@@ -70,7 +63,6 @@ export class SessionExecutor implements Executor {
   readonly #pipelines = new Set<PooledPipeline>();
   #queue = new ChurningSet<QueuedStatement>();
   #opening = 0;
-  #upkeep: NodeJS.Timeout | undefined;
   /** Creates the refusal of further statements during the shutdown. */
   #refuse: (() => Error) | undefined;
 
@@ -111,26 +103,23 @@ export class SessionExecutor implements Executor {
     return this.#queue.size;
   }
 
-  /** Number of idle sessions, and of those that are in use or being opened. */
+  /** `used` are in use or being opened. */
   get sessions(): { readonly idle: number; readonly used: number } {
-    let idle = 0;
-    for (const { length } of this.#pipelines) if (length === 0) idle += 1;
+    const idle = [...this.#pipelines].filter(({ length }) => length === 0).length;
     return { idle, used: this.#pipelines.size - idle + this.#opening };
   }
 
   /** Whether a session has responded within so many milliseconds. */
   hasResponded(milliseconds: number): boolean {
     const since = Date.now() - milliseconds;
-    for (const { isBroken, respondedAt } of this.#pipelines)
-      if (!isBroken && respondedAt >= since) return true;
-    return false;
+    return [...this.#pipelines].some(({ isBroken, respondedAt }) => !isBroken && respondedAt >= since);
   }
 
   cancel(): void {
     this.#refuse = refusals.cancelledByShutdown;
     for (const statement of this.#queue) statement.reject(refusals.cancelledByShutdown());
     this.#queue = new ChurningSet();
-    for (const pipeline of this.#pipelines) pipeline.abandon();
+    for (const { session } of this.#pipelines) session.abandon();
   }
 
   /** Refuses further statements. Resolves when those in progress have responses and all sessions are closed. */
@@ -146,8 +135,7 @@ export class SessionExecutor implements Executor {
     let isWriteWaiting = false;
     for (const statement of this.#queue) {
       const { isRead } = statement.text;
-      if (isWriteWaiting && !isRead) continue;
-      const pipeline = this.#findSession(isRead);
+      const pipeline = isWriteWaiting && !isRead ? undefined : this.#findSession(isRead);
       if (pipeline) this.#sendOver(pipeline, statement);
       else if (isRead) return;
       else isWriteWaiting = true;
@@ -174,9 +162,8 @@ export class SessionExecutor implements Executor {
     let found: PooledPipeline | undefined;
     for (const pipeline of this.#pipelinesFor(isRead)) {
       const { length, isUsable, usedBy } = pipeline;
-      if (length === 0 && (!isUsable || this.#isUnused(pipeline))) closeSession(pipeline);
-      else if (isUsable && length < (found?.length ?? depth) && (length === 0 || usedBy === this))
-        found = pipeline;
+      const isBetter = isUsable && length < (found?.length ?? depth) && (length === 0 || usedBy === this);
+      if (isBetter && !this.#closeIfUnused(pipeline)) found = pipeline;
       if (found?.length === 0) break;
     }
     const isIdle = found?.length === 0;
@@ -187,75 +174,67 @@ export class SessionExecutor implements Executor {
 
   /** While PostgreSQL refuses further sessions, no statement is added to a busy one if another executor waits for it. */
   get #depth(): number {
-    if (this.#hosts.hasRefused)
-      for (const peer of this.#options.peers) if (peer !== this && peer.#queue.size > 0) return 1;
-    return this.#options.depth;
+    const { depth, peers } = this.#options;
+    const isWanted = (peer: SessionExecutor) => peer !== this && peer.#queue.size > 0;
+    return this.#hosts.refusesSessions && [...peers].some(isWanted) ? 1 : depth;
   }
 
-  /** Whether its sessions are also for reads. */
-  get #servesReads(): boolean {
-    return this.#hosts.hasRefused || this.#options.depth === 1;
+  /** Number of its sessions that writes leave to reads. */
+  get #reserved(): number {
+    return this.#hosts.refusesSessions || this.#options.depth === 1 ? 1 : 0;
   }
 
   /** Those of all peers, if PostgreSQL refuses further ones; for a read, also if none of its executor can be used. */
   #pipelinesFor(isRead: boolean): Iterable<PooledPipeline> {
-    if (this.#hosts.hasRefused) return this.#allPipelines();
-    for (const { isStuck } of this.#pipelines) if (!isRead || !isStuck) return this.#pipelines;
-    return this.#pipelines.size > 0 ? this.#allPipelines() : this.#pipelines;
+    const isOut = isRead && this.#pipelines.size > 0 && !hasUsable(this.#pipelines);
+    return isOut || this.#hosts.refusesSessions ? this.#allPipelines() : this.#pipelines;
   }
 
   *#allPipelines(): Iterable<PooledPipeline> {
     for (const peer of this.#options.peers) yield* peer.#pipelines;
   }
 
-  /** Number of sessions at the host in use, also of those that PostgreSQL has not closed yet. */
-  get #count(): number {
+  /** Number of further sessions, apart from those that PostgreSQL has not closed yet. Those at other hosts do not count. */
+  get #missing(): number {
     let count = 0;
     for (const { session } of this.#pipelines) if (session.at === this.#hosts.inUse) count += 1;
-    return count;
+    return this.#options.maxSessions - count;
   }
 
   get #mayOpen(): boolean {
-    return !this.#hosts.hasRefused && this.#count < this.#options.maxSessions;
+    return !this.#hosts.refusesSessions && this.#missing > 0;
   }
 
   /** Whether reads have another session if a write takes an idle one, or there is only one. */
   #leavesOne(): boolean {
-    if (!this.#servesReads || this.#mayOpen) return true;
+    if (this.#mayOpen) return true;
     const { stuck, working, readable } = countPipelines(this.#pipelinesFor(false));
-    return readable > 1 || stuck + working === 1;
+    return readable > this.#reserved || stuck + working === 1;
   }
 
   /** Whether each session that a write may take waits for the end of a statement that was given up. */
   #isHopeless(): boolean {
     if (this.#mayOpen) return false;
     const { stuck, working } = countPipelines(this.#pipelinesFor(false));
-    return stuck > 0 && working <= (this.#servesReads ? 1 : 0);
+    return stuck > 0 && working <= this.#reserved;
   }
 
-  get #hasWorking(): boolean {
-    return countPipelines(this.#allPipelines()).working > 0;
-  }
-
-  /** Opens a session for each statement that waits, up to the maximum, or until the host refuses further sessions. */
+  /** Opens a session for each statement that waits, up to the maximum. While attempts fail, they are few: see `SessionAttempts`. */
   #openAnother(): void {
-    if (this.#opening > 0 && this.#opening >= this.#queue.size) return;
-    if (this.#refuse || this.#count + this.#opening >= this.#options.maxSessions) return;
-    if (this.#hosts.refusesSessions && this.#hasWorking) return;
-    void this.#open();
+    const isWanted = this.#opening === 0 || this.#opening < this.#queue.size;
+    if (isWanted && !this.#refuse && this.#opening < this.#missing) void this.#open();
   }
 
   async #open(): Promise<void> {
     const begun = performance.now();
     this.#opening += 1;
+    const parameters = {
+      ...SESSION,
+      statement_timeout: String(Math.trunc(this.#settings.statementTimeout * 1000)),
+      ...(this.#lockTimeout && { lock_timeout: this.#lockTimeout }),
+    };
     try {
-      this.#add(
-        await this.#hosts.openSession({
-          ...SESSION,
-          statement_timeout: String(Math.trunc(this.#settings.statementTimeout * 1000)),
-          ...(this.#lockTimeout && { lock_timeout: this.#lockTimeout }),
-        }),
-      );
+      this.#add(await this.#hosts.openSession(parameters));
     } catch (fault) {
       this.#onRefusal(fault, begun);
     } finally {
@@ -270,18 +249,18 @@ export class SessionExecutor implements Executor {
       onNotSent: (statements) => this.#onNotSent(pipeline, statements),
     });
     this.#pipelines.add(pipeline);
+    const upkeep = setInterval(() => this.#closeIfUnused(pipeline), UPKEEP_MS).unref();
     session.once('end', () => {
+      clearInterval(upkeep);
       this.#pipelines.delete(pipeline);
-      if (this.#pipelines.size === 0) this.#upkeep = void clearInterval(this.#upkeep);
       this.#sendNext();
     });
-    this.#upkeep ??= setInterval(() => this.#closeUnused(), UPKEEP_MS).unref();
     if (this.#refuse) closeSession(pipeline);
   }
 
   /** If there are other sessions, statements wait for them. Otherwise the statements that waited for this one fail. */
   #onRefusal(fault: unknown, begun: number): void {
-    if (fault instanceof HostChanged || this.#hasWorking) return;
+    if (fault instanceof HostChanged || hasUsable(this.#allPipelines())) return;
     const reason = `no connection: ${readMessage(fault)}`;
     for (const statement of this.#queue) {
       if (statement.queuedAt > begun) continue;
@@ -295,7 +274,7 @@ export class SessionExecutor implements Executor {
     if (pipeline.length === 0 && (pipeline.isBroken || this.#refuse)) closeSession(pipeline);
     const { peers } = this.#options;
     // The executor that used the session comes last, so that a few sessions serve all.
-    if (this.#hosts.hasRefused && pipeline.usedBy && peers.delete(pipeline.usedBy))
+    if (this.#hosts.refusesSessions && pipeline.usedBy && peers.delete(pipeline.usedBy))
       peers.add(pipeline.usedBy);
     this.#sendNext();
   }
@@ -318,16 +297,20 @@ export class SessionExecutor implements Executor {
     }
   }
 
-  #closeUnused(): void {
-    for (const pipeline of this.#pipelines)
-      if (pipeline.length === 0 && this.#isUnused(pipeline)) closeSession(pipeline);
-  }
-
-  /** While PostgreSQL refuses sessions, those that there are stay open. */
-  #isUnused({ respondedAt, openedAt }: PooledPipeline): boolean {
+  /** Closes an idle session that was idle for too long, or is too old, unless PostgreSQL refuses another one. */
+  #closeIfUnused(pipeline: PooledPipeline): boolean {
+    if (pipeline.length > 0 || this.#hosts.refusesSessions) return false;
     const now = Date.now();
-    return !this.#hosts.hasRefused && (now - respondedAt > MAX_IDLE_MS || now - openedAt > MAX_AGE_MS);
+    if (now - pipeline.respondedAt <= MAX_IDLE_MS && now - pipeline.openedAt <= MAX_AGE_MS) return false;
+    closeSession(pipeline);
+    return true;
   }
+}
+
+/** Whether a statement may be sent over one of these sessions, at once or later. */
+function hasUsable(pipelines: Iterable<Pipeline>): boolean {
+  for (const { isUsable } of pipelines) if (isUsable) return true;
+  return false;
 }
 
 /** Numbers of sessions: `stuck` wait for the end of a statement that was given up, and `readable` do not write. */

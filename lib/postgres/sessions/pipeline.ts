@@ -20,13 +20,17 @@ type Sent = {
   tag: string;
 };
 
-/** Is called after each response and after an error of the session, and for statements that it ended before. */
+/** Is called after each response and after an error of the session, and for statements that it has not sent. */
 export type PipelineListener = {
   onResponse(): void;
   onNotSent(statements: readonly PendingStatement[]): void;
 };
 
-const LIMIT_LOCK_WAITS = nameStatement("select where set_config('lock_timeout', $1, true) is null");
+/** Limits waits for locks until the next Sync, which ends the transaction. It has neither columns nor rows. */
+const LIMIT_LOCK_WAITS: StatementText = {
+  ...nameStatement("select where set_config('lock_timeout', $1, true) is null"),
+  isRead: true,
+};
 
 /**
  * For how long the session of a write that was given up stays open if PostgreSQL does not show that it still runs the write.
@@ -51,7 +55,6 @@ export class Pipeline implements RowReceiver {
   readonly #isPostgres: boolean;
   readonly #listener: PipelineListener;
   readonly #prepared = new Map<StatementText, Prepared>();
-  #isLimitPrepared = false;
   readonly #sent: Sent[] = [];
   /** Messages of the statements that are written at the end of this pass, and the number of these statements. */
   #messages: Buffer[] = [];
@@ -65,15 +68,13 @@ export class Pipeline implements RowReceiver {
     this.#isPostgres = engineProfile(settings).isPostgres;
     this.#listener = listener;
     session.receiver = this;
-    // A session that leaves its host emits an error, and still responds to the statements in progress.
     const onEnd = () => {
       this.isBroken = true;
       listener.onResponse();
     };
+    // A session that leaves its host emits an error, and still responds to the statements in progress.
     session.once('end', onEnd).on('error', onEnd);
-    session.connection.stream.once('end', () => {
-      this.isBroken = true;
-    });
+    session.connection.stream.once('end', onEnd);
   }
 
   get length(): number {
@@ -103,29 +104,19 @@ export class Pipeline implements RowReceiver {
   send(statement: PendingStatement, lockTimeout?: string): void {
     const { text } = statement;
     const values = statement.values.map(encodeParameter);
-    // Before it is prepared, because that waits for locks, too.
-    if (lockTimeout !== undefined) this.#limitLockWaits(lockTimeout);
+    if (lockTimeout !== undefined) {
+      // Before the statement is prepared, because that waits for locks, too.
+      this.#prepare(LIMIT_LOCK_WAITS);
+      this.#execute(LIMIT_LOCK_WAITS, [lockTimeout]);
+    }
     const prepared = this.#prepare(text);
-    this.#messages.push(
-      serialize.bind({
-        statement: this.#areNamed ? text.name : '',
-        values,
-        binary: text.isBinary === true,
-      }),
-      serialize.execute(),
-      serialize.sync(),
-    );
+    this.#execute(text, values);
+    this.#messages.push(serialize.sync());
     const incomplete = lockTimeout === undefined ? 1 : 2;
     this.#sent.push({ statement, prepared, rows: [], incomplete, tag: '' });
     this.#awaitResponse();
     this.#unwritten += 1;
     if (this.#unwritten === 1) atEndOfPass(() => this.#write());
-  }
-
-  /** Closes the connection at once: all statements without a response fail. */
-  abandon(reason?: string): void {
-    this.isBroken = true;
-    this.session.abandon(reason);
   }
 
   /**
@@ -138,7 +129,7 @@ export class Pipeline implements RowReceiver {
       if (this.#sent[0]?.statement !== statement) return;
       const isSeen = performance.now() - this.session.seenRunningAt < MAX_SEEN_MS;
       if (isSeen) setTimeout(close, MAX_SEEN_MS).unref();
-      else this.abandon('no response within the time limit');
+      else this.session.abandon('no response within the time limit');
     };
     if (statement.text.isRead || !this.#isPostgres) close();
     else setTimeout(close, MAX_UNSEEN_MS).unref();
@@ -158,19 +149,9 @@ export class Pipeline implements RowReceiver {
     return prepared;
   }
 
-  /**
-   * The limit applies until the next Sync, which ends the transaction of the statement. The query returns no row, because
-   * all rows are taken.
-   */
-  #limitLockWaits(lockTimeout: string): void {
-    const name = this.#areNamed ? LIMIT_LOCK_WAITS.name : '';
-    if (!this.#isLimitPrepared)
-      this.#messages.push(
-        serialize.close({ type: 'S', name }),
-        serialize.parse({ name, text: LIMIT_LOCK_WAITS.sql }),
-      );
-    this.#isLimitPrepared = this.#areNamed;
-    this.#messages.push(serialize.bind({ statement: name, values: [lockTimeout] }), serialize.execute());
+  #execute({ name, isBinary = false }: StatementText, values: (string | Buffer | null)[]): void {
+    const statement = this.#areNamed ? name : '';
+    this.#messages.push(serialize.bind({ statement, values, binary: isBinary }), serialize.execute());
   }
 
   #write(): void {
@@ -203,19 +184,16 @@ export class Pipeline implements RowReceiver {
     const [head] = this.#sent;
     if (!head) return;
     const { statement, prepared, rows } = head;
-    const { isBinary } = statement.text;
     checkColumns(prepared.columns, received, at);
-    rows.push(isBinary ? { bytes: received.bytes, at } : readRow(prepared.columns, received, at));
+    const { bytes } = received;
+    rows.push(statement.text.isBinary ? { bytes, at } : readRow(prepared.columns, received, at));
   }
 
-  /**
-   * Statements behind one that could not be prepared fail for the same reason. The next use prepares the statement
-   * again.
-   */
+  /** Statements behind one that could not be prepared fail for the same reason. The next use prepares it again. */
   #forgetUnprepared({ statement, prepared }: Sent, fault: unknown): void {
     const isPrepared = prepared.columns.length > 0;
     if (isPrepared && !isStalePlan(fault)) return;
-    this.#isLimitPrepared = false;
+    this.#prepared.delete(LIMIT_LOCK_WAITS);
     if (!isPrepared) prepared.fault ??= fault;
     if (this.#prepared.get(statement.text) === prepared) this.#prepared.delete(statement.text);
   }
@@ -226,7 +204,8 @@ export class Pipeline implements RowReceiver {
 
   handleRowDescription({ fields }: { readonly fields: readonly FieldDef[] }): void {
     const prepared = this.#sent[0]?.prepared;
-    if (!prepared) return;
+    // That of `LIMIT_LOCK_WAITS` has no columns.
+    if (!prepared || fields.length === 0) return;
     if (prepared.columns.length > 0) throw new UnexpectedMessage('PostgreSQL described a statement twice');
     prepared.columns = fields.map(({ name, dataTypeID }) => ({
       name,

@@ -53,13 +53,8 @@ export class PostgresHosts {
     if (this.#isOnly) this.#found = { host: this.inUse, acceptsWrites: true };
   }
 
-  /** Whether the host in use refuses more sessions, so that statements must share those that there are. */
-  get refusesSessions(): boolean {
-    return this.#attemptsAt(this.inUse).isFailing;
-  }
-
   /** Whether no further session can be opened at the host in use, as far as it is known. */
-  get hasRefused(): boolean {
+  get refusesSessions(): boolean {
     return this.#attemptsAt(this.inUse).hasFailed;
   }
 
@@ -213,10 +208,9 @@ export class PostgresHosts {
   }
 
   #mustLeave(session: Session, { host, acceptsWrites }: Found): boolean {
-    if (session.at !== host) return true;
-    if (!acceptsWrites) return false;
     // After a refused write any session may be at a server that was replaced under the same name.
-    return session.acceptsWrites === false || this.#wasReadOnly;
+    const mayBeReadOnly = session.acceptsWrites === false || this.#wasReadOnly;
+    return session.at !== host || (acceptsWrites && mayBeReadOnly);
   }
 
   /** Looks for a host that accepts writes: repeatedly at a standby, otherwise after each refused write. */
@@ -241,9 +235,7 @@ export class PostgresHosts {
 
   /** The next session shows whether the host is still there. */
   #onError({ at, isLeaving }: Session): void {
-    if (isLeaving) return;
-    this.#attemptsAt(at).doubt();
-    this.#forget(at);
+    if (!isLeaving) this.#forget(at);
   }
 
   /** What a session reports is newer than what was found. */

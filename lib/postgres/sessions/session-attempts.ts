@@ -2,8 +2,6 @@ import type { Session } from './session.ts';
 
 /** Maximum number of attempts at one host: per second while they fail, and at the same time while they succeed. */
 const MAX_PER_SECOND = 5;
-
-/** In milliseconds. */
 const SECOND_MS = 1000;
 const PAUSE_MS = SECOND_MS / MAX_PER_SECOND;
 
@@ -14,29 +12,14 @@ type Queued = PromiseWithResolvers<void> & { readonly session: Session };
  * after the other, five per second at most, and the attempts that wait when one begins share its failure.
  */
 export class SessionAttempts {
+  /** Whether the last attempt has failed. */
+  hasFailed = false;
   readonly #queue: Queued[] = [];
   #inProgress = 0;
-  /** What the last attempt shows about the next one. The loss of a session makes a success doubtful. */
-  #outlook: 'succeeds' | 'may_fail' | 'fails' = 'succeeds';
   /** When an attempt may begin while they fail (`performance.now()`). */
   #nextAt = 0;
   #lastFailureAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
-
-  /** Whether an attempt has failed within the last second, and none has succeeded since. */
-  get isFailing(): boolean {
-    return this.#outlook === 'fails' && performance.now() - this.#lastFailureAt < SECOND_MS;
-  }
-
-  /** Whether the last attempt has failed. */
-  get hasFailed(): boolean {
-    return this.#outlook === 'fails';
-  }
-
-  /** A session was lost: the next attempt shows whether the host still accepts sessions. */
-  doubt(): void {
-    if (this.#outlook === 'succeeds') this.#outlook = 'may_fail';
-  }
 
   /** Opens the session when an attempt may begin. @throws its failure, or that of the attempt that it waited for */
   open(session: Session): Promise<void> {
@@ -49,7 +32,7 @@ export class SessionAttempts {
   /** The end of an attempt calls this again. */
   #beginNext(): void {
     clearTimeout(this.#timer);
-    while (this.#queue.length > 0 && this.#inProgress < (this.#outlook === 'succeeds' ? MAX_PER_SECOND : 1)) {
+    while (this.#queue.length > 0 && this.#inProgress < (this.hasFailed ? 1 : MAX_PER_SECOND)) {
       // Successes between failures do not end the limit: half of the attempts at a balancer with a dead server fail.
       const now = performance.now();
       const wait = now - this.#lastFailureAt < SECOND_MS ? this.#nextAt - now : 0;
@@ -68,14 +51,14 @@ export class SessionAttempts {
     try {
       await session.openInTime();
       this.#nextAt -= PAUSE_MS;
-      this.#outlook = 'succeeds';
+      this.hasFailed = false;
       resolve();
     } catch (fault) {
-      this.#outlook = 'fails';
+      this.hasFailed = true;
       this.#lastFailureAt = performance.now();
-      reject(fault);
       const sharing = this.#queue.indexOf(lastQueued as Queued) + 1;
       for (const queued of this.#queue.splice(0, sharing)) queued.reject(fault);
+      reject(fault);
     } finally {
       this.#inProgress -= 1;
       this.#beginNext();
