@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { isUnreachable, unsupportedAuthentication } from '../../lib/postgres/sessions/faults.ts';
+import { isUnreachable, UnsupportedAuthentication } from '../../lib/postgres/sessions/faults.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { errorResponse, messageOf, messagesThrough, READY_FOR_QUERY } from '../stage/postgres-messages.ts';
 import { startProxy, type TcpProxy } from '../stage/proxy.ts';
@@ -164,7 +164,7 @@ test.each([
   coded('CERT_HAS_EXPIRED'),
   coded('SELF_SIGNED_CERT_IN_CHAIN'),
   coded('ERR_TLS_CERT_ALTNAME_INVALID'),
-  unsupportedAuthentication('gss'),
+  new UnsupportedAuthentication('gss'),
   new Error('SASL: Only mechanism(s) SCRAM-SHA-256 are supported'),
 ])('a host refuses a session, and may accept the writes of others: %s', (fault) =>
   expect(isUnreachable(fault)).toBe(false),

@@ -17,9 +17,8 @@ const SESSION_LOST = /terminated|timeout|not queryable|cannot connect|Connection
 const REFUSED_CERTIFICATE =
   /^(?!ERR_SSL).*(CERT|CRL|ISSUER|LEAF_SIGNATURE|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH|HOSTNAME)/;
 
-/** Methods of authentication and counts of SCRAM that are not supported, or a password that the service does not have. */
-const REFUSED_AUTHENTICATION =
-  /^PostgreSQL requires the authentication|^SASL: .*(Only mechanism|iteration count \d+ exceeds|client password must)/;
+/** Mechanisms and counts of SCRAM that are not supported, or a password that the service does not have. */
+const REFUSED_SCRAM = /^SASL: .*(Only mechanism|iteration count \d+ exceeds|client password must)/;
 
 /**
  * Errors with which PostgreSQL or a pooler ends a session: connection exceptions, too many sessions, a refused account,
@@ -27,6 +26,9 @@ const REFUSED_AUTHENTICATION =
  * language of PostgreSQL's messages (`FEHLER` for `ERROR`), and pg keeps no other form of it.
  */
 const ENDS_SESSION = /^(08...|53300|28...|3D000|25P0[34]|57P0.)$/;
+
+/** `lock_timeout` or `statement_timeout` has ended a statement. */
+const TIME_LIMIT = /^(55P03|57014)$/;
 
 /**
  * A serialization failure or a deadlock. Nothing was written, so the statement may be sent again. After 40003
@@ -36,9 +38,8 @@ const ENDS_SESSION = /^(08...|53300|28...|3D000|25P0[34]|57P0.)$/;
 export function classifyConflict(fault: unknown): 'serialization_failure' | 'deadlock' | undefined {
   const code = sqlState(fault);
   if (code === '40P01') return 'deadlock';
-  const isOfCitus =
-    code === 'CIINF' || (code === 'XX000' && /could not serialize access/.test(errorMessage(fault)));
-  return code === '40001' || isOfCitus ? 'serialization_failure' : undefined;
+  const isOfWorker = code === 'XX000' && /could not serialize access/.test(errorMessage(fault));
+  return code === '40001' || code === 'CIINF' || isOfWorker ? 'serialization_failure' : undefined;
 }
 
 /**
@@ -74,7 +75,7 @@ export function isMissingTable(fault: unknown): boolean {
 
 /** The column, or the unique index that `on conflict` names, does not exist (yet). */
 export function isUnmigrated(fault: unknown): boolean {
-  return /^(42703|42P10)$/.test(sqlState(fault) ?? '');
+  return hasState(fault, /^(42703|42P10)$/);
 }
 
 /**
@@ -83,7 +84,7 @@ export function isUnmigrated(fault: unknown): boolean {
  */
 export function isSchemaConflict(fault: unknown): boolean {
   const isInCatalog = sqlState(fault) === '23505' && (fault as { schema?: string }).schema === 'pg_catalog';
-  return isInCatalog || /^(55P03|40001|40P01|42710|42P07|XX000)$/.test(sqlState(fault) ?? '');
+  return isInCatalog || hasState(fault, /^(55P03|40001|40P01|42710|42P07|XX000)$/);
 }
 
 /** The server accepts no writes, or no longer accepts them. */
@@ -98,7 +99,7 @@ export function isReadOnly(fault: unknown): boolean {
 export function waitedFor(fault: unknown, table: string): boolean {
   const cause = causeOf(fault);
   const { where } = (cause ?? {}) as { where?: string };
-  return /^(55P03|57014)$/.test(sqlState(cause) ?? '') && where?.includes(table) === true;
+  return hasState(cause, TIME_LIMIT) && where?.includes(table) === true;
 }
 
 /** PostgreSQL ended the session because it was idle. */
@@ -112,10 +113,7 @@ export class UnexpectedMessage extends Error {
 }
 
 /** PostgreSQL requires a method of authentication that the service does not have. */
-export function unsupportedAuthentication(method: string): UnexpectedMessage {
-  const requires = 'PostgreSQL requires the authentication method';
-  return new UnexpectedMessage(`${requires} ${method} (pg_hba.conf), which is not supported`);
-}
+export class UnsupportedAuthentication extends UnexpectedMessage {}
 
 /** PostgreSQL has not answered a statement within the request's time limit. */
 export class ResponseTimeout extends Error {}
@@ -123,8 +121,9 @@ export class ResponseTimeout extends Error {}
 /** The time limit was reached after the statement was sent, or while it still conflicted with other transactions. */
 export function reachedTimeLimit(fault: unknown): boolean {
   const cause = causeOf(fault);
-  const isConflict = classifyConflict(cause) !== undefined;
-  return isConflict || cause instanceof ResponseTimeout || /^(55P03|57014)$/.test(sqlState(cause) ?? '');
+  return (
+    classifyConflict(cause) !== undefined || cause instanceof ResponseTimeout || hasState(cause, TIME_LIMIT)
+  );
 }
 
 /** The suffixes of an index's name: while `reindex concurrently` replaces the index, and of a shard. */
@@ -140,7 +139,7 @@ export function violatesUnique(fault: unknown, index: string): boolean {
 
 /** Whether the session cannot be used again: PostgreSQL ended it, or did not respond. */
 export function endsSession(fault: unknown): boolean {
-  return !isFromPostgres(fault) || ENDS_SESSION.test(sqlState(fault) ?? '');
+  return !isFromPostgres(fault) || hasState(fault, ENDS_SESSION);
 }
 
 /**
@@ -151,14 +150,13 @@ export function isUnreachable(fault: unknown): boolean {
   const code = sqlState(fault);
   // 57P03: the server starts, recovers from a crash, or shuts down.
   if (isFromPostgres(fault)) return code === '57P03';
-  return !REFUSED_AUTHENTICATION.test(errorMessage(fault)) && !REFUSED_CERTIFICATE.test(code ?? '');
+  if (fault instanceof UnsupportedAuthentication || REFUSED_SCRAM.test(errorMessage(fault))) return false;
+  return !REFUSED_CERTIFICATE.test(code ?? '');
 }
 
 /** The connection was closed before the session began. The host, or a proxy in front of it, was reachable. */
 export function wasCutOff(fault: unknown): boolean {
-  return (
-    /^(ECONNRESET|EPIPE)$/.test(sqlState(fault) ?? '') || /terminated|not queryable/.test(errorMessage(fault))
-  );
+  return hasState(fault, /^(ECONNRESET|EPIPE)$/) || /terminated|not queryable/.test(errorMessage(fault));
 }
 
 /** An error of PostgreSQL or of a pooler, not of pg about its connection. */
@@ -172,13 +170,16 @@ export function hasLostSession(fault: unknown): boolean {
 }
 
 /**
- * The problem for a known fault of the database, otherwise the fault itself, which is a defect. The cause is only for the log. On a distributed engine, XX000 is an unknown
- * outcome, such as a commit that failed at one of several nodes.
+ * The problem for a known fault of the database, otherwise the fault itself, which is a defect. The cause is only for the
+ * log. On a distributed engine, XX000 is an unknown outcome, such as a commit that failed at one of several nodes.
  */
 export function translateFault(fault: unknown, { isPostgres }: Pick<EngineProfile, 'isPostgres'>): unknown {
   const code = sqlState(fault);
-  if (isUnavailable(fault) || (code === 'XX000' && !isPostgres))
-    return unavailable(`PostgreSQL cannot answer: ${reasonOf(fault)}`, fault);
+  if (isUnavailable(fault) || (code === 'XX000' && !isPostgres)) {
+    // The code says nothing at night, and the message may be in the language of PostgreSQL.
+    const reason = [code, readMessage(fault)].filter(Boolean).join(': ');
+    return unavailable(`PostgreSQL cannot answer: ${reason}`, fault);
+  }
   if (code?.startsWith('22')) {
     return new Problem('validation_error', {
       reason: `PostgreSQL refused a value that validation let pass: ${code}`,
@@ -188,12 +189,6 @@ export function translateFault(fault: unknown, { isPostgres }: Pick<EngineProfil
     });
   }
   return fault;
-}
-
-/** The code says nothing at night, and the message may be in the language of PostgreSQL. */
-function reasonOf(fault: unknown): string {
-  const code = sqlState(fault);
-  return code === undefined ? readMessage(fault) : `${code}: ${readMessage(fault)}`;
 }
 
 function isUnavailable(fault: unknown): boolean {
@@ -216,4 +211,8 @@ function errorMessage(fault: unknown): string {
 
 function sqlState(fault: unknown): string | undefined {
   return (fault as { code?: string } | undefined)?.code;
+}
+
+function hasState(fault: unknown, states: RegExp): boolean {
+  return states.test(sqlState(fault) ?? '');
 }

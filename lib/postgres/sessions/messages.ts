@@ -1,51 +1,40 @@
-import { UnexpectedMessage, unsupportedAuthentication } from './faults.ts';
+import { UnexpectedMessage, UnsupportedAuthentication } from './faults.ts';
 
 /** A message begins with its type and its length, which includes itself. */
 export const HEADER_BYTES = 5;
 export const DATA_ROW = 'D'.charCodeAt(0);
+const AUTHENTICATION = 'R'.charCodeAt(0);
 const READY_FOR_QUERY = 'Z'.charCodeAt(0);
 
 /** Far more than a row or an error of the service has. */
 const MAX_LENGTH_BYTES = 2 ** 24;
 
-/** A message that may come, before or after the session has begun: its length, or what follows the length, in Latin-1. */
-type Form = {
-  readonly when: 'start' | 'session' | 'any';
-  readonly length?: number;
-  readonly content?: RegExp;
-};
-
-const EMPTY: Form = { when: 'session', length: 4 };
+/** Whether a message may come before or after the session has begun, and its length, or what follows the length in Latin-1. */
+type Form = readonly [when: 'start' | 'session' | 'any', content: number | RegExp];
 
 /** The messages by their types. The service neither copies nor asks for a part of the rows. */
 const FORMS: Readonly<Record<string, Form>> = {
-  R: { when: 'start', content: /^.{4}/s },
-  K: { when: 'start', length: 12 },
-  S: { when: 'any', content: /^[^\0]+\0[^\0]*\0$/ },
-  A: { when: 'any', content: /^.{4}[^\0]+\0[^\0]*\0$/s },
-  N: { when: 'any', content: /^(?:[^\0]+\0)+\0$/ },
-  E: { when: 'any', content: /^(?=(?:[^\0]+\0)*C[0-9A-Z]{5}\0)(?:[^\0]+\0)+\0$/ },
-  Z: { when: 'any', length: 5 },
-  1: EMPTY,
-  2: EMPTY,
-  3: EMPTY,
-  n: EMPTY,
-  t: { when: 'session', content: /^../s },
-  T: { when: 'session', content: /^..(?:[^\0]*\0.{18})*$/s },
-  D: { when: 'session' },
-  C: { when: 'session', content: /^[^\0]+\0$/ },
+  // After the number of the method in decimal and a space.
+  R: ['start', /^(?:[03] |5 .{4}|10 (?:[^\0]+\0)+\0|1[12] .*)$/s],
+  K: ['start', 12],
+  S: ['any', /^[^\0]+\0[^\0]*\0$/],
+  A: ['any', /^.{4}[^\0]+\0[^\0]*\0$/s],
+  N: ['any', /^(?:[^\0]+\0)+\0$/],
+  E: ['any', /^(?=(?:[^\0]+\0)*C[0-9A-Z]{5}\0)(?:[^\0]+\0)+\0$/],
+  Z: ['any', 5],
+  1: ['session', 4],
+  2: ['session', 4],
+  3: ['session', 4],
+  n: ['session', 4],
+  t: ['session', /^../s],
+  T: ['session', /^..(?:[^\0]*\0.{18})*$/s],
+  D: ['session', /^../s],
+  C: ['session', /^[^\0]+\0$/],
 };
 const BY_TYPE = Array.from({ length: 256 }, (_, type) => FORMS[String.fromCharCode(type)]);
 
-/** Forms of the content of messages about authentication, and names of those that the service does not have. */
-const METHODS: Readonly<Record<number, RegExp>> = {
-  0: /^$/,
-  3: /^$/,
-  5: /^.{4}$/s,
-  10: /^(?:[^\0]+\0)+\0$/,
-  11: /^/,
-  12: /^/,
-};
+/** Numbers of the methods of authentication that the service has, and names of others. */
+const SUPPORTED = [0, 3, 5, 10, 11, 12];
 const UNSUPPORTED: Readonly<Record<number, string>> = { 2: 'krb5', 7: 'gss', 8: 'gss', 9: 'sspi' };
 
 /**
@@ -63,12 +52,10 @@ export class MessageCheck {
    */
   findEnd(bytes: Buffer, at: number): number {
     const type = bytes[at] as number;
-    const length = int32At(bytes, at + 1);
     const form = BY_TYPE[type];
-    const isDue = form && (form.when === 'any' || (form.when === 'session') === this.#hasBegun);
+    const length = int32At(bytes, at + 1);
     const end = at + 1 + length;
-    const isSized = form?.length ? length === form.length : length > 4 && length <= MAX_LENGTH_BYTES;
-    if (!isDue || !isSized || (end <= bytes.length && !isWellFormed(form, bytes, at, end))) {
+    if (!form || !this.#isDue(form, length) || (end <= bytes.length && !isWellFormed(form, bytes, at, end))) {
       const name = JSON.stringify(String.fromCharCode(type));
       throw new UnexpectedMessage(
         `a message of type ${name} with ${length} bytes is malformed or was not expected`,
@@ -77,17 +64,25 @@ export class MessageCheck {
     if (type === READY_FOR_QUERY) this.#hasBegun = true;
     return end;
   }
+
+  #isDue([when, content]: Form, length: number): boolean {
+    if (when !== 'any' && (when === 'session') !== this.#hasBegun) return false;
+    return typeof content === 'number' ? length === content : length > 4 && length <= MAX_LENGTH_BYTES;
+  }
 }
 
-function isWellFormed({ when, content }: Form, bytes: Buffer, at: number, end: number): boolean {
+function isWellFormed([, form]: Form, bytes: Buffer, at: number, end: number): boolean {
   const begin = at + HEADER_BYTES;
+  if (typeof form === 'number') return true;
   if (bytes[at] === DATA_ROW) return hasFields(bytes, begin, end);
-  if (content?.test(bytes.toString('latin1', begin, end)) === false) return false;
-  if (when !== 'start' || content === undefined) return true;
+  if (bytes[at] !== AUTHENTICATION) return form.test(bytes.toString('latin1', begin, end));
+  if (end - begin < 4) return false;
   const method = bytes.readInt32BE(begin);
-  const form = METHODS[method];
-  if (!form) throw unsupportedAuthentication(UNSUPPORTED[method] ?? String(method));
-  return form.test(bytes.toString('latin1', begin + 4, end));
+  if (SUPPORTED.includes(method)) return form.test(`${method} ${bytes.toString('latin1', begin + 4, end)}`);
+  const name = UNSUPPORTED[method] ?? method;
+  throw new UnsupportedAuthentication(
+    `PostgreSQL requires the authentication method ${name} (pg_hba.conf), which is not supported`,
+  );
 }
 
 /** Each field follows its length, which is -1 for null. The row begins with their number. */
