@@ -22,26 +22,19 @@ import {
 } from './sessions/index.ts';
 
 /**
- * What a statement means for the other statements of its session. The statements of all requests share sessions,
- * except those of the kind `single`, which may take long or wait for locks, and have a session each. One statement
- * carries out many statements of the kinds `batched-read` and `batched-write`. A `list` is a short read of many rows. The
- * kind `readiness` has a session that no load delays.
+ * What a statement means for the others of its session. Statements share sessions, except those of the kind `single`,
+ * which may take long or wait for locks. One statement carries out many of the kinds `batched-read` and `batched-write`. A
+ * `list` is a short read of many rows. The kind `readiness` has a session that no load delays.
  */
 export type StatementKind = 'batched-read' | 'batched-write' | 'list' | 'single' | 'readiness';
 
-/** A statement that waited for a lock while others waited behind it is sent by `lock-waiters`. */
-type ExecutorName = StatementKind | 'lock-waiters';
-
-/** The executor of each kind of statement. */
-export type Executors = Readonly<Record<ExecutorName, Executor>>;
+/** The executor of each kind. `lock-waiters` sends a statement that waited for a lock while others waited behind it. */
+export type Executors = Readonly<Record<StatementKind | 'lock-waiters', Executor>>;
 
 /** A statement as it is sent. Its summary, the operation and the table, is `db.query.summary` of its span. */
 export type KindText = StatementText & { readonly summary: string; readonly kind: StatementKind };
 
-/**
- * In milliseconds. The statements of a request together have this much more time than PostgreSQL gives one statement, so
- * that PostgreSQL responds first if it can.
- */
+/** The statements of a request together have this much more time than PostgreSQL gives to one, so that it responds first. */
 const GRACE_MS = 250;
 
 /** The pause before a statement that met a conflict is sent again: at most so long the first time, and later. */
@@ -51,7 +44,7 @@ const MAX_PAUSE_MS = 250;
 /** Maximum number of times that a statement is prepared again. Its columns may change each time. */
 const MAX_PREPARED = 3;
 
-/** Looks for a migration: for the readiness check, and if a column or an index is missing. */
+/** Is also sent if a column or an index is missing. */
 const SELECT_MIGRATION: KindText = {
   ...nameStatement('select name from kysely_migration where name = $1'),
   summary: 'SELECT kysely_migration',
@@ -59,26 +52,19 @@ const SELECT_MIGRATION: KindText = {
   isRead: true,
 };
 
-/** Why a statement is sent again, and after how many milliseconds. */
-type Retry = {
-  readonly reason: 'connection_lost' | NonNullable<ReturnType<typeof classifyConflict>>;
-  readonly pause: number;
-};
+type RetryReason = 'connection_lost' | 'deadlock' | 'serialization_failure';
 
-/**
- * The parts of a sender. `latestMigration` is the one that this version requires. While it has not run, a missing column
- * or index is 503.
- */
 export type SenderOptions = {
   readonly executors: Executors;
   readonly hosts: Pick<PostgresHosts, 'onReadOnly'>;
   readonly spans?: DatabaseSpans | undefined;
+  /** The migration that this version requires. While it has not run, a missing column or index is 503. */
   readonly latestMigration?: string | undefined;
 };
 
 /** Sends single statements within the request's time limit. It alone repeats them after a lost session or a conflict. */
 export class Sender {
-  readonly retried: Record<Retry['reason'], number> = {
+  readonly retried: Record<RetryReason, number> = {
     connection_lost: 0,
     deadlock: 0,
     serialization_failure: 0,
@@ -93,11 +79,7 @@ export class Sender {
     this.#engine = engineProfile(settings);
   }
 
-  /**
-   * Resolves with the rows. Nothing is created for further attempts before the first one has failed.
-   *
-   * @throws {Problem} service_unavailable_error if PostgreSQL does not respond in time; otherwise PostgreSQL's error
-   */
+  /** @throws {Problem} service_unavailable_error if PostgreSQL does not respond in time; otherwise PostgreSQL's error */
   run(text: KindText, values: readonly unknown[]): Promise<readonly Row[]> {
     const deadline = this.#deadlineOf(currentRequest());
     return this.#send(text.kind, text, values, deadline).catch((fault) =>
@@ -107,12 +89,13 @@ export class Sender {
 
   /** Whether the migration that this version requires has run. */
   async isMigrated(): Promise<boolean> {
-    const found = await this.run(SELECT_MIGRATION, [this.#options.latestMigration]).catch((fault) => {
+    try {
+      return (await this.run(SELECT_MIGRATION, [this.#options.latestMigration])).length > 0;
+    } catch (fault) {
       // Before the first migration, the record of migrations does not exist either.
-      if (isMissingTable(fault)) return [];
+      if (isMissingTable(fault)) return false;
       throw fault;
-    });
-    return found.length > 0;
+    }
   }
 
   /** Milliseconds that the statements of the current request have left. Its time begins with its first statement. */
@@ -120,33 +103,35 @@ export class Sender {
     return this.#deadlineOf(currentRequest()) - performance.now();
   }
 
-  #send(name: ExecutorName, text: KindText, values: readonly unknown[], deadline: number) {
+  #send(name: keyof Executors, text: KindText, values: readonly unknown[], deadline: number) {
     const { executors, spans } = this.#options;
-    const executor = executors[name];
-    return spans
-      ? spans.within(text, () => executor.send(text, values, deadline))
-      : executor.send(text, values, deadline);
+    const send = () => executors[name].send(text, values, deadline);
+    return spans ? spans.within(text, send) : send();
   }
 
   /** Repeats the statement while that may help. @throws the problem for the last fault */
   async #sendAgain(first: unknown, text: KindText, values: readonly unknown[], deadline: number) {
     let [fault, attempts, prepared] = [first, 1, 0];
-    let name: ExecutorName = text.kind;
+    let name: keyof Executors = text.kind;
     let isMigrated = false;
     for (;;) {
       if (isStalePlan(fault) && prepared < MAX_PREPARED) prepared += 1;
       // Other statements wait behind it in this session, so it moves to one for waits.
       else if (name !== 'single' && name !== 'lock-waiters' && isLockTimeout(fault)) name = 'lock-waiters';
       else if (isUnmigrated(fault) && this.#options.latestMigration !== undefined && !isMigrated) {
-        await this.#refuseUnmigrated(fault, deadline);
-        isMigrated = true;
+        isMigrated = await this.isMigrated();
+        if (!isMigrated) throw unavailable('the migrations have not run yet', fault);
       } else {
         if (isReadOnly(fault)) this.#options.hosts.onReadOnly();
-        const retry = retryAfter(fault, attempts, text.isRead);
-        if (!retry || performance.now() + retry.pause >= deadline) throw translateFault(fault, this.#engine);
+        const isLost = text.isRead && attempts === 1 && hasLostSession(fault);
+        const reason: RetryReason | undefined = isLost ? 'connection_lost' : classifyConflict(fault);
+        // It is random, so that conflicting statements do not meet again.
+        const pause =
+          Math.random() * (isLost ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), MAX_PAUSE_MS));
+        if (!reason || performance.now() + pause >= deadline) throw translateFault(fault, this.#engine);
         attempts += 1;
-        this.retried[retry.reason] += 1;
-        if (retry.pause > 0) await sleep(retry.pause);
+        this.retried[reason] += 1;
+        if (pause > 0) await sleep(pause);
       }
       try {
         return await this.#send(name, text, values, deadline);
@@ -157,30 +142,10 @@ export class Sender {
     }
   }
 
-  /** Refuses because the schema is older than this version. Resolves if it is not, or no longer. */
-  async #refuseUnmigrated(fault: unknown, deadline: number): Promise<void> {
-    const values = [this.#options.latestMigration];
-    const found = await this.#send('single', SELECT_MIGRATION, values, deadline).catch((again) =>
-      Promise.reject(translateFault(again, this.#engine)),
-    );
-    if (found.length === 0) throw unavailable('the migrations have not run yet', fault);
-  }
-
   #deadlineOf(request: RequestScope | undefined): number {
     const deadline = performance.now() + this.settings.statementTimeout * 1000 + GRACE_MS;
     if (!request) return deadline;
     request.statementsUntil ??= Math.min(deadline, request.answeredBy);
     return request.statementsUntil;
   }
-}
-
-/**
- * How a statement is sent again, after so many attempts have failed, the last one by `fault`: see README.md. Undefined if
- * it must not be. The pause is random, so that conflicting statements do not meet again.
- */
-function retryAfter(fault: unknown, attempts: number, isRead: boolean): Retry | undefined {
-  const pause = Math.random() * Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), MAX_PAUSE_MS);
-  if (isRead && attempts === 1 && hasLostSession(fault)) return { reason: 'connection_lost', pause: 0 };
-  const reason = classifyConflict(fault);
-  return reason && { reason, pause };
 }
