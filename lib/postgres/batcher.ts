@@ -13,10 +13,7 @@ import {
 } from './sessions/index.ts';
 
 type BatcherOptions = {
-  /**
-   * Whether the statements write. Then a batch contains each key once, and the next batch begins when the last one has
-   * ended or is late.
-   */
+  /** Then a batch contains each key once, and the next batch begins when the last one has ended or is late. */
   readonly areWrites: boolean;
   /** Maximum number of batches in progress for each statement. */
   readonly maxBatches: number;
@@ -33,15 +30,15 @@ class BatchItem extends PendingStatement {
 
 type Batch = readonly BatchItem[];
 
-/** The items of one statement that wait, the number of its batches in progress, and the number of late batches. */
-type ItemQueue = {
-  readonly text: StatementText;
-  readonly waiting: ChurningSet<BatchItem>;
+/** The items of one statement. */
+class ItemQueue {
+  readonly waiting = new ChurningSet<BatchItem>();
   /** Whether a batch is taken from the waiting items at the end of this pass of the event loop. */
-  isScheduled: boolean;
-  batches: number;
-  late: number;
-};
+  isScheduled = false;
+  /** Numbers of batches in progress, and of those among them that are late. */
+  batches = 0;
+  late = 0;
+}
 
 const MAX_READS = 256;
 const MAX_WRITES = 128;
@@ -54,12 +51,11 @@ const LATE_MS = 5;
 
 /**
  * Carries out many statements of one text as one. The values of each are lists of one. One of them is the key of the row
- * that it returns, which has it as `key` or as `id`. Items that arrive in one pass of the event loop, or while no
- * further batch may begin, are the next batch. A single item is sent at once.
+ * that it returns, which has it as `key` or as `id`.
  *
  * A read sees every write that was acknowledged before the read arrived, because it is sent later. A batch of writes is
- * written completely or not at all, and made durable once. Writes of one key are carried out one after another. If one
- * item may have made a batch fail, the batch is sent in parts, and then item by item, so that each gets its own result.
+ * written completely or not at all. Writes of one key are carried out one after another. If one item may have made a batch
+ * fail, the batch is sent in parts, and then item by item, so that each gets its own result. See "Batches" in README.md.
  */
 export class Batcher implements Executor {
   readonly #executor: Executor;
@@ -75,7 +71,8 @@ export class Batcher implements Executor {
   }
 
   send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]> {
-    const queue = this.#findQueue(text);
+    const queue = this.#queues.get(text) ?? new ItemQueue();
+    this.#queues.set(text, queue);
     if (queue.waiting.size >= maxWaitingStatements(this.#settings))
       return Promise.reject(refusals.queueFull());
     const item = new BatchItem(text, values, deadline);
@@ -89,14 +86,6 @@ export class Batcher implements Executor {
     let count = 0;
     for (const { waiting } of this.#queues.values()) count += waiting.size;
     return count;
-  }
-
-  #findQueue(text: StatementText): ItemQueue {
-    const known = this.#queues.get(text);
-    if (known) return known;
-    const queue = { text, waiting: new ChurningSet<BatchItem>(), isScheduled: false, batches: 0, late: 0 };
-    this.#queues.set(text, queue);
-    return queue;
   }
 
   #schedule(queue: ItemQueue): void {
@@ -117,7 +106,7 @@ export class Batcher implements Executor {
       queue.late += 1;
       this.#schedule(queue);
     }, LATE_MS);
-    void this.#carryOut(queue.text, this.#takeBatch(queue.waiting)).then(() => {
+    void this.#carryOut(this.#takeBatch(queue.waiting)).then(() => {
       clearTimeout(timer);
       queue.batches -= 1;
       queue.late -= late;
@@ -143,19 +132,20 @@ export class Batcher implements Executor {
   }
 
   /** Resolves when each item has its result. A batch is empty if its items have expired. */
-  #carryOut(text: StatementText, batch: Batch): Promise<unknown> {
-    if (batch.length === 0) return Promise.resolve();
+  #carryOut(batch: Batch): Promise<unknown> {
+    const [first] = batch;
+    if (!first) return Promise.resolve();
     const deadline = Math.max(...batch.map((item) => item.deadline));
-    return this.#executor.send(text, mergeValues(batch), deadline).then(
+    return this.#executor.send(first.text, mergeValues(batch), deadline).then(
       (rows) => resolveAll(batch, rows),
-      (fault) => this.#onFault(text, batch, fault),
+      (fault) => this.#onFault(batch, fault),
     );
   }
 
-  #onFault(text: StatementText, batch: Batch, fault: unknown): unknown {
+  #onFault(batch: Batch, fault: unknown): unknown {
     const mayBeOneItem = isLockTimeout(fault) ? this.#options.areWrites : mayConcernOneItem(fault);
     if (batch.length > 1 && mayBeOneItem)
-      return Promise.all(splitBatch(batch).map((part) => this.#carryOut(text, part)));
+      return Promise.all(splitBatch(batch).map((part) => this.#carryOut(part)));
     for (const item of batch) item.reject(fault);
     return undefined;
   }

@@ -31,10 +31,7 @@ export class Database {
     this.statements = new Statements(settings, { executors, hosts, spans, latestMigration });
   }
 
-  /**
-   * Number of sessions, without that of the readiness check, and of statements that wait for one. Statements that wait to be
-   * batched count each.
-   */
+  /** Numbers of sessions, without that of the readiness check, and of statements that wait, also to be batched. */
   sessions(): { readonly idle: number; readonly used: number; readonly waitedFor: number } {
     let [idle, used, waitedFor] = [0, 0, 0];
     for (const pool of this.#pools) {

@@ -11,20 +11,13 @@ const MIN_SHARED_POOL_SIZE = 4;
 /** One session for reads keeps a PostgreSQL process busy. More of them are not faster. */
 const READ_SESSIONS = 1;
 const READ_DEPTH = 64;
-
-/**
- * While PostgreSQL carries out one batch of reads, the next one is on its way. With one batch at a time, a get from 64
- * connections cost 1.03 times as much, and took 1.59 instead of 1.43 ms (median).
- */
+/** While PostgreSQL carries out one batch of reads, the next one is on its way. */
 const READ_BATCHES = 2;
 
 /** Each write waits for the disk. Few share a session, so that none waits long behind one that waits for a lock. */
 const WRITE_DEPTH = 3;
 
-/**
- * Creates the executor of each kind of statement. Reads share one session, and writes a third of the others. The rest have
- * one statement each, and that of the readiness check is one more. The executors that have sessions are added to `peers`.
- */
+/** Creates the executor of each kind: see "Sessions" in README.md. Those that have sessions are added to `peers`. */
 export function createExecutors(
   settings: Settings['postgres'],
   hosts: PostgresHosts,

@@ -15,12 +15,9 @@ const FIRST_TRY_MS = 50;
 const MAX_TRY_MS = 200;
 
 /**
- * Sends short statements that wait for a lock, over a part of the sessions of `executor`. Otherwise a few callers who
- * changed a user whose row was locked would occupy all sessions that keyed creates, batches and changes need.
- *
- * A part of the statements try at the same time. Those that have tried for the shortest time go first, so a statement whose lock is free soon
- * does not wait for those whose locks are kept. (A statement of the kind `single` keeps its session while it waits: it may
- * have locked a key meanwhile, and would lose it.)
+ * Sends short statements that wait for a lock, over a part of the sessions of `executor`: one locked user must not occupy
+ * those that keyed creates, batches and changes need. Statements that have tried for the shortest time go first, so that
+ * none whose lock is free soon waits for those whose locks are kept.
  */
 export class LockWaiters implements Executor {
   readonly #executor: SessionExecutor;

@@ -43,7 +43,6 @@ export class MigrationSession {
   readonly engine: EngineProfile;
   readonly #postgres: Settings['postgres'];
   readonly #session: Session;
-  #asking: Session | undefined;
 
   private constructor(postgres: Settings['postgres'], session: Session) {
     this.engine = engineProfile(postgres);
@@ -70,7 +69,6 @@ export class MigrationSession {
     const isAlone = parameters.length > 0 || !this.engine.isPostgres || / concurrently /.test(written);
     // Both statements in one text are one transaction, so no setting remains on a pooler's session.
     const text = isAlone ? written : `set local lock_timeout = ${LOCK_TIMEOUT_MS}; ${written}`;
-    // Several statements in one text have several results.
     const results = [await this.#session.query({ text, values: [...parameters] })].flat();
     return results.at(-1)?.rows ?? [];
   };
@@ -85,15 +83,16 @@ export class MigrationSession {
 
   /** The sessions for which this one waits, as another session sees them. */
   async findBlockers(): Promise<readonly Readonly<Record<string, unknown>>[]> {
-    if (!this.#asking?.connection.stream.writable) {
-      this.#asking = new Session(this.#postgres, this.#session.at);
-      await this.#asking.openInTime();
+    const asking = new Session(this.#postgres, this.#session.at);
+    try {
+      await asking.openInTime();
+      return (await asking.query({ text: BLOCKERS, values: [this.#session.processID] })).rows;
+    } finally {
+      asking.abandon();
     }
-    return (await this.#asking.query({ text: BLOCKERS, values: [this.#session.processID] })).rows;
   }
 
   end(): void {
-    this.#asking?.abandon();
     this.#session.abandon();
   }
 }

@@ -39,11 +39,12 @@ export class PreparedStatement<Given extends Values, Row> {
   }
 
   #compile() {
-    const { sql, parameters } = compile(this.#write(placeholders<Given>()));
-    // On one line, as logs and traces show it. No text in it has more than one space in a row.
+    const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) });
+    const { sql, parameters } = compile(this.#write(placeholders as Given));
     const { key } = this.#particulars;
     const keyAt = parameters.findIndex((one) => one instanceof Placeholder && one.name === key);
     if (key && keyAt < 0) throw new Error(`a batched statement does not use its ${key}`);
+    // On one line, as logs and traces show it. No text in it has more than one space in a row.
     const text = { ...this.#particulars, keyAt, ...nameStatement(sql.replace(/\s+/g, ' ').trim()) };
     return { text, parameters };
   }
@@ -76,8 +77,4 @@ class Placeholder {
   constructor(name: string) {
     this.name = name;
   }
-}
-
-function placeholders<Given>(): Given {
-  return new Proxy({}, { get: (_, name) => new Placeholder(String(name)) }) as Given;
 }

@@ -12,16 +12,13 @@ import {
 /** The SQL types of columns and parameters. A value that may be null is a text: see `encodeParameter`. */
 export type SqlType = 'uuid' | 'text' | 'boolean' | 'timestamptz' | 'smallint';
 
-/**
- * The statements of the service. Each method prepares a statement of one kind, written with kysely. `summary` is the
- * operation and the table, as spans show it.
- */
+/** Each method prepares a statement of one kind, written with kysely. `summary` is its operation and its table. */
 export class Statements extends Sender {
   readonly engine: EngineProfile = engineProfile(this.settings);
 
   /**
-   * A read of one row by a unique value of an SQL type. One statement reads the values of many requests, and `keys` is a
-   * list of them. A row has its value, as it was sent, as `key` or, without that column, as `id`.
+   * A read of one row by a unique value of an SQL type. One statement reads those of many requests: `keys` is a list. A
+   * row has its value, as it was sent, as `key` or, without that column, as `id`.
    */
   batchedRead<Row>(
     summary: string,
@@ -36,9 +33,8 @@ export class Statements extends Sender {
   }
 
   /**
-   * A write of one row. One statement carries out the writes of many requests, and returns the `id` of each row. `given`
-   * is a common table expression with a row for each request. Its columns have the names and SQL types of `types`, and
-   * are not lists. There is no row if the statement returns none with the id.
+   * A write of one row. One statement carries out those of many requests, and returns the `id` of each row that it wrote.
+   * `given` is a common table expression with a row for each request, and columns of the names and SQL types of `types`.
    */
   batchedWrite<Given extends { readonly id: string }, Row>(
     summary: string,
@@ -71,10 +67,7 @@ export class Statements extends Sender {
     return new PreparedStatement(this, { summary, kind, isRead: true }, write);
   }
 
-  /**
-   * Any other write. It has a session to itself. With `limitsLockWaits`, its waits for locks end before the
-   * request's time limit, if the engine has such a limit, so that `waitedFor` knows what it waited for.
-   */
+  /** Any other write. It has a session to itself. With `limitsLockWaits`, `waitedFor` knows what it waited for. */
   single<Given extends Values, Row>(
     summary: string,
     write: (given: Given) => RawBuilder<Row>,
@@ -86,7 +79,7 @@ export class Statements extends Sender {
 
   /**
    * Whether a statement reached its time limit while it waited for a row of this table that another transaction had
-   * written. If the engine does not report what it waited for, any time limit may be such a wait.
+   * written. Without PostgreSQL's report of it, any time limit may be such a wait.
    */
   waitedFor(fault: unknown, table: string): boolean {
     return this.engine.isPostgres ? waitedFor(fault, table) : reachedTimeLimit(fault);

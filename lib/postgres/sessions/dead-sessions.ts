@@ -3,9 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Settings } from '../../settings/settings.ts';
 import { Session } from './session.ts';
 
-/** How often sessions are checked, how long one may be silent, and how often PostgreSQL is asked. */
 const CHECK_INTERVAL_MS = 100;
 const MAX_SILENCE_MS = 250;
+
+/** How often PostgreSQL is asked at most, and whether it still runs a statement. */
 const MIN_ASK_INTERVAL_MS = 500;
 const RUNNING_ASK_INTERVAL_MS = 2000;
 
@@ -71,9 +72,8 @@ export class DeadSessionWatch {
   }
 
   /**
-   * The suspects for which PostgreSQL runs no statement. PostgreSQL hides the state of a session from a role that is not a
-   * member of its login role (`SET role`), but shows its locks: a session that holds locks counts as running a statement.
-   * A host name may lead to several servers: nothing is concluded from the response of a server that started at another time.
+   * The suspects that PostgreSQL shows to be idle, or does not show. With `SET role` it hides the state of a session, but
+   * shows its locks. A name may lead to several servers: one that started at another time says nothing.
    *
    * @throws if PostgreSQL cannot be asked
    */
@@ -89,11 +89,10 @@ export class DeadSessionWatch {
         [suspects.map(({ processID }) => processID)],
       );
       const busy = new Map(rows.map(({ pid, state }) => [Number(pid), state]));
-      for (const session of suspects)
+      const ofServer = suspects.filter(({ serverStarted }) => serverStarted === asking.serverStarted);
+      for (const session of ofServer)
         if (busy.get(session.processID)) session.seenRunningAt = performance.now();
-      return suspects.filter(
-        ({ serverStarted, processID }) => serverStarted === asking.serverStarted && !busy.has(processID),
-      );
+      return ofServer.filter(({ processID }) => !busy.has(processID));
     } finally {
       clearTimeout(limit);
       asking.abandon();

@@ -4,7 +4,7 @@ import type { Settings } from '../../settings/settings.ts';
 import { ResponseTimeout } from './faults.ts';
 import type { Row } from './rows.ts';
 
-/** 30 bits: two of a hundred statements have the same name with a chance of 5 in a million. */
+/** 30 bits: two of a hundred statements have the same name with a chance of 5 in a million. Each use sends them. */
 const NAME_CHARACTERS = 5;
 
 /** A statement as it was written. There is one object for each. */
@@ -21,10 +21,7 @@ export type StatementText = {
   readonly limitsLockWaits?: boolean;
 };
 
-/**
- * A statement and its name on all sessions: a digest of its text, so that no session knows another statement by the name,
- * whatever a pooler makes of names. Each character is sent with each use.
- */
+/** The name on all sessions is a digest of the text, so that no session knows another statement by it, even behind a pooler. */
 export function nameStatement(sql: string): Pick<StatementText, 'sql' | 'name'> {
   return { sql, name: createHash('sha256').update(sql).digest('base64url').slice(0, NAME_CHARACTERS) };
 }
@@ -32,7 +29,7 @@ export function nameStatement(sql: string): Pick<StatementText, 'sql' | 'name'> 
 /** Sends statements to PostgreSQL. */
 export type Executor = {
   /**
-   * Resolves with the rows. `deadline` is a time of `performance.now()`.
+   * `deadline` is a time of `performance.now()`.
    *
    * @throws {Problem} service_unavailable_error if the statement was not sent, or got no response, in time; otherwise the
    * fault of PostgreSQL or of the session
@@ -54,9 +51,8 @@ export class PendingStatement {
   /** A time of `performance.now()`. */
   readonly deadline: number;
   readonly queuedAt = performance.now();
-  /** Whether it was sent, so that only its deadline ends it. */
+  /** Only its deadline ends a statement that was sent. It is given up if its deadline passed without a response. */
   isSent = false;
-  /** Whether its deadline has passed without a response. */
   isGivenUp = false;
   readonly #response = Promise.withResolvers<readonly Row[]>();
   #timer: NodeJS.Timeout | undefined;
@@ -77,21 +73,16 @@ export class PendingStatement {
    */
   limitTime(poolTimeout: number, onExpiry: () => void): void {
     const waitUntil = Math.min(this.deadline, this.queuedAt + poolTimeout * 1000);
-    const expiresAt = this.isSent ? this.deadline : waitUntil;
-    this.#timer = setTimeout(
-      () => {
-        const isLate = performance.now() >= this.deadline;
-        if (this.isSent && !isLate) {
-          this.limitTime(poolTimeout, onExpiry);
-          return;
-        }
-        this.isGivenUp = this.isSent;
-        onExpiry();
-        if (this.isSent) this.reject(refusals.noResponse());
-        else this.reject(isLate ? refusals.timeLimitReached() : refusals.noFreeSession());
-      },
-      Math.ceil(expiresAt - performance.now()) + 1,
-    );
+    const left = (this.isSent ? this.deadline : waitUntil) - performance.now();
+    const expire = () => {
+      const isLate = performance.now() >= this.deadline;
+      if (this.isSent && !isLate) return this.limitTime(poolTimeout, onExpiry);
+      this.isGivenUp = this.isSent;
+      onExpiry();
+      if (this.isSent) this.reject(refusals.noResponse());
+      else this.reject(isLate ? refusals.timeLimitReached() : refusals.noFreeSession());
+    };
+    this.#timer = setTimeout(expire, Math.ceil(left) + 1);
   }
 
   resolve(rows: readonly Row[]): void {
@@ -105,11 +96,16 @@ export class PendingStatement {
   }
 }
 
+const TIME_LIMIT_REACHED = "the request's time limit is reached";
+
 /** Why a statement is refused. */
 export const refusals = {
-  /** The request's deadline passed before the statement was sent. */
-  timeLimitReached: () =>
-    unavailable("the request's time limit is reached", new Error('the statement was not sent')),
+  timeLimitReached: () => unavailable(TIME_LIMIT_REACHED, new Error('the statement was not sent')),
+  noResponse: () =>
+    unavailable(
+      `PostgreSQL cannot answer: ${TIME_LIMIT_REACHED}`,
+      new ResponseTimeout('no response within the time limit'),
+    ),
   /** The statement was not sent within SVC_POSTGRES_POOL_TIMEOUT. */
   noFreeSession: () =>
     unavailable(
@@ -117,13 +113,6 @@ export const refusals = {
       new Error('all connections were in use or being opened'),
     ),
   queueFull: () => unavailable('too many requests wait for a connection'),
-  /** The request's deadline passed after the statement was sent. */
-  noResponse: () =>
-    unavailable(
-      "PostgreSQL cannot answer: the request's time limit is reached",
-      new ResponseTimeout('no response within the time limit'),
-    ),
-  /** The shutdown does not wait any longer. */
   cancelledByShutdown: () => unavailable('the statement was cancelled by the shutdown'),
   sessionsClosed: () => unavailable('the connections are closed because the service is shutting down'),
 };

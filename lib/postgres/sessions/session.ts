@@ -30,11 +30,11 @@ export class Session extends PgClient {
   isLeaving = false;
   readonly #reported = new Map<string, string>();
   readonly #postgres: Postgres;
-  /** Receives each row in place of pg. */
-  receiver: RowReceiver | undefined;
   /** The fault of PostgreSQL or of the connection that ends it. */
   #fault: unknown;
   #abandoned: { readonly reason: unknown } | undefined;
+  /** Receives each row in place of pg. */
+  receiver: RowReceiver | undefined;
   /** When its PostgreSQL started, which distinguishes servers. Undefined if `processID` says nothing: see `#identify`. */
   serverStarted: string | undefined;
   /** When bytes last arrived, and when the watch for dead sessions last saw it idle (`performance.now()`). */
@@ -71,18 +71,14 @@ export class Session extends PgClient {
     };
     this.connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
       this.#reported.set(parameterName, parameterValue);
-      if (/^(server|client)_encoding$/.test(parameterName) && parameterValue !== 'UTF8')
+      if (parameterName.endsWith('_encoding') && parameterValue !== 'UTF8')
         this.#refuseEncoding(parameterValue);
     });
   }
 
   /** Connects within this time. The first statements have the same time again. */
   async openInTime(milliseconds = connectTimeLimitMs(this.#postgres)): Promise<void> {
-    let isLate = false;
-    const timer = setTimeout(() => {
-      isLate = true;
-      this.abandon();
-    }, milliseconds);
+    const timer = setTimeout(() => this.abandon(new Error('timeout expired')), milliseconds);
     try {
       await super.connect();
       timer.refresh();
@@ -91,7 +87,7 @@ export class Session extends PgClient {
       if (this.acceptsWrites === false && (await this.askWhetherItAcceptsWrites())) this.#reported.clear();
     } catch (fault) {
       this.abandon();
-      throw isLate ? new Error('timeout expired', { cause: fault }) : fault;
+      throw fault;
     } finally {
       clearTimeout(timer);
     }
