@@ -24,7 +24,7 @@ const sumByInstance = (name: MetricName) =>
   [['{{instance}}', `sum by (instance) (${selected(name)})`]] as const;
 
 /** The rows, from callers down to PostgreSQL. Every metric of the service is in one of the panels. */
-export const ROWS: readonly { readonly title: string; readonly panels: readonly Panel[] }[] = [
+const ROWS: readonly { readonly title: string; readonly panels: readonly Panel[] }[] = [
   {
     title: 'Callers',
     panels: [

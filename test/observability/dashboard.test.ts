@@ -22,12 +22,6 @@ describe('the dashboard', () => {
       expect([title, description]).toEqual([title, expect.stringMatching(/^[A-Z\d].{20,}\.$/)]);
   });
 
-  test('has its panels and their descriptions on a page', () => {
-    const page = readFileSync(join(folder, 'dashboard.md'), 'utf8');
-    for (const { title, description } of panels) expect(page).toContain(`| ${title} | ${description} |\n`);
-    expect(readFileSync(join(folder, 'README.md'), 'utf8')).toContain('(dashboard.md)');
-  });
-
   test('selects jobs and instances in every query', () => {
     const variables = Object.fromEntries(
       dashboard.templating.list.map(({ name, ...rest }: { readonly name: string }) => [name, rest]),
