@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { flag } from '../lib/settings/setting-forms.ts';
 import { SETTINGS } from '../lib/settings/settings.ts';
 import { keepFile, table } from './generated-file.ts';
 
@@ -8,7 +9,7 @@ const SECTIONS: readonly (readonly [heading: string, names: RegExp])[] = [
   ['Access tokens', /^SVC_OAUTH_/],
   ['PostgreSQL', /^(SVC_POSTGRES|AWS)_/],
   ['Shutdown', /^SVC_SHUTDOWN_/],
-  ['Traces and metrics', /^(SVC_OTEL|OTEL|POWERTOOLS)_/],
+  ['Traces and metrics', /^(SVC_OTEL|OTEL|POWERTOOLS)_(?!EXPORTER_OTLP_(TRACES|METRICS))/],
 ];
 
 /** Variables that are not settings: libraries read them, and the service passes them on. */
@@ -25,7 +26,7 @@ const OTHER_VARIABLES: readonly (readonly [names: string, meaning: string])[] = 
   ['`OTEL_PROPAGATORS`', '`none` starts a new trace for each request, whatever its `traceparent`.'],
   [
     '`OTEL_EXPORTER_OTLP_COMPRESSION`, `…_CERTIFICATE`, `…_CLIENT_KEY`, `…_CLIENT_CERTIFICATE`',
-    'Requests to the OTLP receiver. Each also exists for one signal (`OTEL_EXPORTER_OTLP_TRACES_COMPRESSION`).',
+    'Requests to the OTLP receiver.',
   ],
   ['`OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE`', 'Temporality of pushed metrics.'],
   ['`OTEL_ATTRIBUTE_*`, `OTEL_SPAN_*`', 'Limits for the attributes of spans.'],
@@ -49,7 +50,8 @@ This page is for operators. All settings are environment variables. The service 
 - White space at both ends of a value is removed, except of a password. An empty value counts as unset.
 - Variables of OpenTelemetry that nothing would use are not checked, for example while it is off.
 - An unknown \`SVC_*\` name causes the warning \`unknown_setting\`, so that a typo is visible.
-- Times are in seconds.
+- Times are in seconds. A boolean is \`true\`/\`false\`, \`1\`/\`0\`, \`yes\`/\`no\` or \`on\`/\`off\`, in any case.
+- Each \`OTEL_EXPORTER_OTLP_*\` also exists for one signal: \`OTEL_EXPORTER_OTLP_TRACES_*\`, \`OTEL_EXPORTER_OTLP_METRICS_*\`.
 
 ${SECTIONS.map(section).join('\n\n')}
 
@@ -72,7 +74,12 @@ function section([heading]: (typeof SECTIONS)[number]): string {
 function row(name: string, schema: z.ZodType): readonly unknown[] {
   const { shownDefault, description } = schema.meta() ?? {};
   const { value, accepts } = unwrapped(schema);
-  return [`\`${name}\``, shownDefault ?? shown(value, schema), accepts, description];
+  return [
+    `\`${name}\``,
+    shownDefault ?? shown(value, schema),
+    accepts === acceptsOf(flag) ? 'a boolean' : accepts,
+    description,
+  ];
 }
 
 function shown(value: unknown, schema: z.ZodType): string {
