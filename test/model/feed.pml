@@ -1,6 +1,6 @@
 /*
  * The feed of changes: writing, numbering, settling, reading, retention, crashes and a failover that loses commits.
- * README.md lists the source file of each part, what is left out, and the planted faults (`#ifdef`, one each).
+ * README.md names the source of each part and what is left out, and configurations.ts the planted faults (`#ifdef`).
  *
  * Steps of a process are what one SQL statement sees or writes at once: its snapshot, its wait for a lock, its commit.
  * Everything that PostgreSQL may interleave is interleaved. Names in capitals are bounds.
@@ -125,7 +125,7 @@ inline advance() {
 #define IS_IN_TURN(w) true
 #endif
 
-/* Whether a transaction may commit that is so old that it is taken for ended: README.md, "Limits". */
+/* Whether a transaction may commit that is so old that it is taken for ended: README.md, "Known cases". */
 #ifdef LATE_COMMITS
 #define MAY_COMMIT(w) true
 #else

@@ -1,6 +1,6 @@
 /*
  * Idempotency keys of creates: claim, crash between commit and response, replay, expiry, deletion, failover.
- * README.md lists the source file of each part, what is left out, and the planted faults (`#ifdef`, one each).
+ * README.md names the source of each part and what is left out, and configurations.ts the planted faults (`#ifdef`).
  *
  * All clients use the same key. Clients of one caller are attempts of one request that overlap, unless VALUES is 2:
  * then the last client of each caller sends other values. A client sends its request again until it has a final response.

@@ -14,7 +14,7 @@ const BRIEF_MINUTES = 5;
  */
 export const experiment = defineExperiment({
   name: 'faults',
-  promise: 'Whatever fails around the service, each row of test/faults/README.md keeps its promise.',
+  promise: 'Whatever fails around the service, each row keeps its promise.',
   takes: 'an hour, or what --minutes 5 names',
   needs: 'Linux, root, haproxy and nginx',
   options: {
