@@ -15,9 +15,8 @@ const FIRST_TRY_MS = 50;
 const MAX_TRY_MS = 200;
 
 /**
- * Sends short statements that wait for a lock, over a part of the sessions of `executor`: one locked user must not occupy
- * those that keyed creates, batches and changes need. Statements that have tried for the shortest time go first, so that
- * none whose lock is free soon waits for those whose locks are kept.
+ * Sends short statements that wait for a lock, over a part of the sessions of `executor`. Those that have tried for the
+ * shortest time go first, so that none whose lock is free soon waits for those whose locks are kept.
  */
 export class LockWaiters implements Executor {
   readonly #executor: SessionExecutor;

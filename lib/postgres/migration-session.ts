@@ -17,10 +17,7 @@ const LOCK_TIMEOUT_MS = 900;
 /** Any number except that of kysely's migrator: version 1.0.0 waits for it in a statement, which holds a snapshot. */
 const LOCK = '6083215794301857261';
 
-/**
- * A statement has no time limit. If the client disappears, PostgreSQL ends the session and releases the lock: an idle
- * one after five seconds, a busy one when TCP gets no acknowledgement.
- */
+/** If the client disappears, PostgreSQL ends an idle session after five seconds, and a busy one without acknowledgements. */
 const SESSION = {
   statement_timeout: '0',
   idle_session_timeout: '5000',

@@ -1,12 +1,15 @@
-import { createQueryId, PostgresQueryCompiler, type RawBuilder, type RawNode } from 'kysely';
+import {
+  type CompiledQuery,
+  createQueryId,
+  PostgresQueryCompiler,
+  type RawBuilder,
+  type RawNode,
+} from 'kysely';
 import type { KindText, Sender } from './sender.ts';
 import { nameStatement } from './sessions/index.ts';
 
 /** The values of a statement, by their names. */
 export type Values = Readonly<Record<string, unknown>>;
-
-/** A statement: its text and its parameters. A parameter is a constant, or a placeholder for a value. */
-export type Statement = { readonly sql: string; readonly parameters: readonly unknown[] };
 
 /** `key` is the name of the value by which a batch hands rows back. */
 type Particulars = Omit<KindText, 'sql' | 'name' | 'keyAt'> & { readonly key?: 'id' | 'key' };
@@ -16,7 +19,7 @@ export class PreparedStatement<Given extends Values, Row> {
   readonly #sender: Pick<Sender, 'run'>;
   readonly #particulars: Particulars;
   readonly #write: (given: Given) => RawBuilder<unknown>;
-  #compiled: { readonly text: KindText; readonly parameters: Statement['parameters'] } | undefined;
+  #compiled: { readonly text: KindText; readonly parameters: readonly unknown[] } | undefined;
 
   /** It is compiled when it is first sent. To compile it each time would cost a fifth of a request. */
   constructor(
@@ -66,7 +69,7 @@ export class BatchedStatement<Given extends Values, Row> {
 }
 
 /** The text of a statement. Only kysely's compiler is used: all of kysely would enlarge a function bundle by a seventh. */
-export function compile(written: RawBuilder<unknown>): Statement {
+export function compile(written: RawBuilder<unknown>): CompiledQuery {
   return new PostgresQueryCompiler().compileQuery(written.toOperationNode() as RawNode, createQueryId());
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem, unavailable } from '../http/problem.ts';
-import { currentRequest, type RequestScope } from '../http/request-scope.ts';
+import { currentRequest } from '../http/request-scope.ts';
 import type { DatabaseSpans } from '../observability/database-span.ts';
 import type { Settings } from '../settings/settings.ts';
 import {
@@ -22,9 +22,8 @@ import {
 } from './sessions/index.ts';
 
 /**
- * What a statement means for the others of its session. Statements share sessions, except those of the kind `single`,
- * which may take long or wait for locks. One statement carries out many of the kinds `batched-read` and `batched-write`. A
- * `list` is a short read of many rows. The kind `readiness` has a session that no load delays.
+ * Statements share sessions, except those of the kind `single`, which may take long or wait for locks. One statement
+ * carries out many of the batched kinds. A `list` is a short read of many rows. No load delays `readiness`.
  */
 export type StatementKind = 'batched-read' | 'batched-write' | 'list' | 'single' | 'readiness';
 
@@ -69,22 +68,21 @@ export class Sender {
     deadlock: 0,
     serialization_failure: 0,
   };
-  protected readonly settings: Settings['postgres'];
+  readonly engine: EngineProfile;
+  readonly #settings: Settings['postgres'];
   readonly #options: SenderOptions;
-  readonly #engine: EngineProfile;
 
   constructor(settings: Settings['postgres'], options: SenderOptions) {
-    this.settings = settings;
+    this.engine = engineProfile(settings);
+    this.#settings = settings;
     this.#options = options;
-    this.#engine = engineProfile(settings);
   }
 
   /** @throws {Problem} service_unavailable_error if PostgreSQL does not respond in time; otherwise PostgreSQL's error */
   run(text: KindText, values: readonly unknown[]): Promise<readonly Row[]> {
-    const deadline = this.#deadlineOf(currentRequest());
-    return this.#send(text.kind, text, values, deadline).catch((fault) =>
-      this.#sendAgain(fault, text, values, deadline),
-    );
+    const deadline = this.#findDeadline();
+    const first = this.#send(text.kind, text, values, deadline);
+    return first.catch((fault) => this.#sendAgain(fault, text, values, deadline));
   }
 
   /** Whether the migration that this version requires has run. */
@@ -100,7 +98,7 @@ export class Sender {
 
   /** Milliseconds that the statements of the current request have left. Its time begins with its first statement. */
   remainingTime(): number {
-    return this.#deadlineOf(currentRequest()) - performance.now();
+    return this.#findDeadline() - performance.now();
   }
 
   #send(name: keyof Executors, text: KindText, values: readonly unknown[], deadline: number) {
@@ -128,7 +126,7 @@ export class Sender {
         // It is random, so that conflicting statements do not meet again.
         const pause =
           Math.random() * (isLost ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), MAX_PAUSE_MS));
-        if (!reason || performance.now() + pause >= deadline) throw translateFault(fault, this.#engine);
+        if (!reason || performance.now() + pause >= deadline) throw translateFault(fault, this.engine);
         attempts += 1;
         this.retried[reason] += 1;
         if (pause > 0) await sleep(pause);
@@ -142,8 +140,9 @@ export class Sender {
     }
   }
 
-  #deadlineOf(request: RequestScope | undefined): number {
-    const deadline = performance.now() + this.settings.statementTimeout * 1000 + GRACE_MS;
+  #findDeadline(): number {
+    const request = currentRequest();
+    const deadline = performance.now() + this.#settings.statementTimeout * 1000 + GRACE_MS;
     if (!request) return deadline;
     request.statementsUntil ??= Math.min(deadline, request.answeredBy);
     return request.statementsUntil;

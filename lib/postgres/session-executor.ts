@@ -31,7 +31,6 @@ const MAX_IDLE_MS = 60_000;
 /** An older session is replaced, so that sessions spread over new servers behind a load balancer. */
 const MAX_AGE_MS = 1_800_000;
 
-/** How often a session is checked for its age, and how often the shutdown looks whether all sessions are closed. */
 const UPKEEP_MS = 250;
 const CLOSING_POLL_MS = 10;
 
@@ -186,7 +185,7 @@ export class SessionExecutor implements Executor {
 
   /** Those of all peers, if PostgreSQL refuses further ones; for a read, also if none of its executor can be used. */
   #pipelinesFor(isRead: boolean): Iterable<PooledPipeline> {
-    const isOut = isRead && this.#pipelines.size > 0 && !hasUsable(this.#pipelines);
+    const isOut = isRead && this.#pipelines.size > 0 && countPipelines(this.#pipelines).working === 0;
     return isOut || this.#hosts.refusesSessions ? this.#allPipelines() : this.#pipelines;
   }
 
@@ -219,7 +218,7 @@ export class SessionExecutor implements Executor {
     return stuck > 0 && working <= this.#reserved;
   }
 
-  /** Opens a session for each statement that waits, up to the maximum. While attempts fail, they are few: see `SessionAttempts`. */
+  /** Opens a session for each statement that waits, up to the maximum. `SessionAttempts` limits attempts while they fail. */
   #openAnother(): void {
     const isWanted = this.#opening === 0 || this.#opening < this.#queue.size;
     if (isWanted && !this.#refuse && this.#opening < this.#missing) void this.#open();
@@ -260,7 +259,7 @@ export class SessionExecutor implements Executor {
 
   /** If there are other sessions, statements wait for them. Otherwise the statements that waited for this one fail. */
   #onRefusal(fault: unknown, begun: number): void {
-    if (fault instanceof HostChanged || hasUsable(this.#allPipelines())) return;
+    if (fault instanceof HostChanged || countPipelines(this.#allPipelines()).working > 0) return;
     const reason = `no connection: ${readMessage(fault)}`;
     for (const statement of this.#queue) {
       if (statement.queuedAt > begun) continue;
@@ -307,12 +306,6 @@ export class SessionExecutor implements Executor {
   }
 }
 
-/** Whether a statement may be sent over one of these sessions, at once or later. */
-function hasUsable(pipelines: Iterable<Pipeline>): boolean {
-  for (const { isUsable } of pipelines) if (isUsable) return true;
-  return false;
-}
-
 /** Numbers of sessions: `stuck` wait for the end of a statement that was given up, and `readable` do not write. */
 function countPipelines(pipelines: Iterable<Pipeline>) {
   const counts = { stuck: 0, working: 0, readable: 0 };
@@ -332,10 +325,7 @@ function closeSession(pipeline: PooledPipeline): void {
   void pipeline.session.endInTime();
 }
 
-/**
- * The limit of a statement's waits for locks, in milliseconds: known only once it has its session. It must have the session
- * to itself, because a shared one has a limit for all.
- */
+/** The limit of the waits for locks of a statement that has a session to itself, in milliseconds from now. */
 function findLockTimeout({ deadline, text, maxLockWait }: QueuedStatement): string | undefined {
   if (maxLockWait === undefined && !text.limitsLockWaits) return undefined;
   const left = deadline - performance.now() - LOCK_GRACE_MS;

@@ -1,25 +1,14 @@
 import { type RawBuilder, sql } from 'kysely';
 import { BatchedStatement, PreparedStatement, type Values } from './prepared-statement.ts';
 import { Sender } from './sender.ts';
-import {
-  type EngineProfile,
-  engineProfile,
-  type ReceivedRow,
-  reachedTimeLimit,
-  waitedFor,
-} from './sessions/index.ts';
+import { type ReceivedRow, reachedTimeLimit, waitedFor } from './sessions/index.ts';
 
 /** The SQL types of columns and parameters. A value that may be null is a text: see `encodeParameter`. */
 export type SqlType = 'uuid' | 'text' | 'boolean' | 'timestamptz' | 'smallint';
 
 /** Each method prepares a statement of one kind, written with kysely. `summary` is its operation and its table. */
 export class Statements extends Sender {
-  readonly engine: EngineProfile = engineProfile(this.settings);
-
-  /**
-   * A read of one row by a unique value of an SQL type. One statement reads those of many requests: `keys` is a list. A
-   * row has its value, as it was sent, as `key` or, without that column, as `id`.
-   */
+  /** A read of one row by a unique value, one of the list `keys`. The row has it as `key` or, without that, as `id`. */
   batchedRead<Row>(
     summary: string,
     type: SqlType,
@@ -33,8 +22,8 @@ export class Statements extends Sender {
   }
 
   /**
-   * A write of one row. One statement carries out those of many requests, and returns the `id` of each row that it wrote.
-   * `given` is a common table expression with a row for each request, and columns of the names and SQL types of `types`.
+   * A write of one row, which returns its `id`. One statement carries out those of many requests: `given` has a row for
+   * each, and columns of the names and SQL types of `types`.
    */
   batchedWrite<Given extends { readonly id: string }, Row>(
     summary: string,
@@ -77,10 +66,7 @@ export class Statements extends Sender {
     return new PreparedStatement(this, { summary, kind: 'single', isRead: false, limitsLockWaits }, write);
   }
 
-  /**
-   * Whether a statement reached its time limit while it waited for a row of this table that another transaction had
-   * written. Without PostgreSQL's report of it, any time limit may be such a wait.
-   */
+  /** Whether it reached its time limit while it waited for a row of this table, or, without PostgreSQL's report, for any. */
   waitedFor(fault: unknown, table: string): boolean {
     return this.engine.isPostgres ? waitedFor(fault, table) : reachedTimeLimit(fault);
   }

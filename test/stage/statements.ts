@@ -1,12 +1,12 @@
-import type { RawBuilder } from 'kysely';
-import { PreparedStatement, type Statement, type Values } from '../../lib/postgres/prepared-statement.ts';
+import type { CompiledQuery, RawBuilder } from 'kysely';
+import { PreparedStatement, type Values } from '../../lib/postgres/prepared-statement.ts';
 import type { StatementKind } from '../../lib/postgres/sender.ts';
 import type { ReceivedRow } from '../../lib/postgres/sessions/rows.ts';
 import { Statements } from '../../lib/postgres/statements.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 
 /** The text and the values of a statement as it is sent. */
-export type { Statement };
+export type Statement = Pick<CompiledQuery, 'sql' | 'parameters'>;
 
 /** A function that carries out statements instead of the engine. */
 export function statementsRunBy(run: Statements['run']): Statements {

@@ -72,10 +72,8 @@ export class DeadSessionWatch {
   }
 
   /**
-   * The suspects that PostgreSQL shows to be idle, or does not show. With `SET role` it hides the state of a session, but
-   * shows its locks. A name may lead to several servers: one that started at another time says nothing.
-   *
-   * @throws if PostgreSQL cannot be asked
+   * With `SET role` PostgreSQL hides the state of a session, but shows its locks. A name may lead to several servers:
+   * one that started at another time says nothing. @throws if PostgreSQL cannot be asked
    */
   async #findIdle(suspects: readonly Session[]): Promise<readonly Session[]> {
     const [{ at }] = suspects as readonly [Session];

@@ -3,13 +3,13 @@ import type { Settings } from '../../settings/settings.ts';
 /** An engine that speaks PostgreSQL's protocol. Every difference between engines follows from these facts. */
 export type EngineProfile = {
   /**
-   * Whether it is PostgreSQL. Then changes of the schema may share a transaction with other statements. `lock_timeout`
-   * ends a wait for a row, and the error's `where` names the table. A table may tune autovacuum.
+   * Then changes of the schema may share a transaction with other statements, `lock_timeout` ends a wait for a row, the
+   * error's `where` names the table, and a table may tune autovacuum.
    */
   readonly isPostgres: boolean;
   /**
-   * Whether it is PostgreSQL without a pooler, which would share sessions with others. Then a session accepts settings at
-   * its start and keeps advisory locks. `pg_stat_activity` shows it to other sessions under the number that it knows.
+   * PostgreSQL without a pooler. Then a session keeps settings and advisory locks, and `pg_stat_activity` shows it to other
+   * sessions under the number that it knows.
    */
   readonly hasOwnSessions: boolean;
 };

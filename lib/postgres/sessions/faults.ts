@@ -2,11 +2,7 @@ import { Problem, unavailable } from '../../http/problem.ts';
 import { readMessage } from '../../observability/redaction.ts';
 import type { EngineProfile } from './engine-profile.ts';
 
-/**
- * Classes and codes of SQLSTATE (PostgreSQL, appendix A) and system errors that mean "not now": a lost or refused
- * connection, a timeout, an unavailable lock, exhausted resources, a read-only server, tables that are not migrated
- * yet, a lacking privilege, a session that forgot a prepared statement, a lasting conflict of transactions, an unknown outcome.
- */
+/** Classes and codes of SQLSTATE (PostgreSQL, appendix A), and system errors, that mean "not now". */
 const UNAVAILABLE =
   /^(08...|53...|58...|57014|25P0[34]|57P0.|55P03|25006|26000|28...|3D000|42501|42P01|40003|E[A-Z_]+)$/;
 
@@ -20,21 +16,13 @@ const REFUSED_CERTIFICATE =
 /** Mechanisms and counts of SCRAM that are not supported, or a password that the service does not have. */
 const REFUSED_SCRAM = /^SASL: .*(Only mechanism|iteration count \d+ exceeds|client password must)/;
 
-/**
- * Errors with which PostgreSQL or a pooler ends a session: connection exceptions, too many sessions, a refused account,
- * a missing database, a session idle for too long, a stopped server. The code decides, because the severity is in the
- * language of PostgreSQL's messages (`FEHLER` for `ERROR`), and pg keeps no other form of it.
- */
+/** They end a session. pg keeps the severity only in the language of the messages (`FEHLER` for `ERROR`). */
 const ENDS_SESSION = /^(08...|53300|28...|3D000|25P0[34]|57P0.)$/;
 
 /** `lock_timeout` or `statement_timeout` has ended a statement. */
 const TIME_LIMIT = /^(55P03|57014)$/;
 
-/**
- * A serialization failure or a deadlock. Nothing was written, so the statement may be sent again. After 40003
- * (statement completion unknown) it is never sent again, because the write may have happened. Citus has codes of its own
- * for a conflict with the move of a shard, and for a worker's serialization failure.
- */
+/** Nothing was written, so the statement may be sent again. CIINF and XX000 are conflicts at nodes of Citus. */
 export function classifyConflict(fault: unknown): 'serialization_failure' | 'deadlock' | undefined {
   const code = sqlState(fault);
   if (code === '40P01') return 'deadlock';
@@ -42,10 +30,7 @@ export function classifyConflict(fault: unknown): 'serialization_failure' | 'dea
   return code === '40001' || code === 'CIINF' || isOfWorker ? 'serialization_failure' : undefined;
 }
 
-/**
- * A prepared statement is no longer valid: a migration has changed the columns, or the session has forgotten it. Nothing
- * ran. Every other 0A000 says that a statement is not supported. PostgreSQL's routine has the same name in all languages.
- */
+/** Nothing ran: a migration has changed the columns, or the session has forgotten the prepared statement. */
 export function isStalePlan(fault: unknown): boolean {
   const code = sqlState(fault);
   if (code !== '0A000') return code === '26000';
@@ -60,10 +45,7 @@ export function isLockTimeout(fault: unknown): boolean {
   return sqlState(fault) === '55P03';
 }
 
-/**
- * PostgreSQL has refused a statement of several items, possibly because of one of them. It wrote none of them, and may
- * accept the others.
- */
+/** PostgreSQL has refused a statement of several items, possibly because of one of them. It wrote none of them. */
 export function mayConcernOneItem(fault: unknown): boolean {
   return isFromPostgres(fault) && !isUnavailable(fault) && !isStalePlan(fault) && !isUnmigrated(fault);
 }
@@ -78,10 +60,7 @@ export function isUnmigrated(fault: unknown): boolean {
   return hasState(fault, /^(42703|42P10)$/);
 }
 
-/**
- * Another session prevented a change of the schema: by a lock, a deadlock, or the same change at the same time, which
- * `if not exists` does not always notice (XX000: "tuple concurrently updated").
- */
+/** `if not exists` does not always notice the same change of another session (XX000: "tuple concurrently updated"). */
 export function isSchemaConflict(fault: unknown): boolean {
   const isInCatalog = sqlState(fault) === '23505' && (fault as { schema?: string }).schema === 'pg_catalog';
   return isInCatalog || hasState(fault, /^(55P03|40001|40P01|42710|42P07|XX000)$/);
@@ -92,10 +71,7 @@ export function isReadOnly(fault: unknown): boolean {
   return sqlState(causeOf(fault)) === '25006';
 }
 
-/**
- * The time limit was reached while the statement waited for rows of this table that another transaction had written.
- * PostgreSQL's message and its quotation marks around the name are in the language of its messages.
- */
+/** The time limit was reached while the statement waited for rows of this table that another transaction had written. */
 export function waitedFor(fault: unknown, table: string): boolean {
   const cause = causeOf(fault);
   const { where } = (cause ?? {}) as { where?: string };
@@ -137,15 +113,12 @@ export function violatesUnique(fault: unknown, index: string): boolean {
   return names.some((name) => name.replace(INDEX_SUFFIX, '') === index);
 }
 
-/** Whether the session cannot be used again: PostgreSQL ended it, or did not respond. */
+/** The session cannot be used again: PostgreSQL ended it, or did not respond. */
 export function endsSession(fault: unknown): boolean {
   return !isFromPostgres(fault) || hasState(fault, ENDS_SESSION);
 }
 
-/**
- * No session can be opened, so that the host accepts no writes either. Only a living server refuses a session by an error
- * (53300, an account), a method of authentication or a certificate. It may still accept the writes of others.
- */
+/** Only a living server, which may accept the writes of others, refuses a session by an error or for how it is opened. */
 export function isUnreachable(fault: unknown): boolean {
   const code = sqlState(fault);
   // 57P03: the server starts, recovers from a crash, or shuts down.
@@ -169,10 +142,7 @@ export function hasLostSession(fault: unknown): boolean {
   return !(fault instanceof Problem) && !/timeout/i.test(errorMessage(fault)) && endsSession(fault);
 }
 
-/**
- * The problem for a known fault of the database, otherwise the fault itself, which is a defect. The cause is only for the
- * log. On a distributed engine, XX000 is an unknown outcome, such as a commit that failed at one of several nodes.
- */
+/** The problem for a known fault, otherwise the fault, which is a defect. For a distributed engine, XX000 is like 40003. */
 export function translateFault(fault: unknown, { isPostgres }: Pick<EngineProfile, 'isPostgres'>): unknown {
   const code = sqlState(fault);
   if (isUnavailable(fault) || (code === 'XX000' && !isPostgres)) {

@@ -37,19 +37,11 @@ const BY_TYPE = Array.from({ length: 256 }, (_, type) => FORMS[String.fromCharCo
 const SUPPORTED = [0, 3, 5, 10, 11, 12];
 const UNSUPPORTED: Readonly<Record<number, string>> = { 2: 'krb5', 7: 'gss', 8: 'gss', 9: 'sspi' };
 
-/**
- * Checks the messages of a session before pg's parser reads them, which throws at some, and never returns from others.
- *
- * @see PostgreSQL, "Message Formats"
- */
+/** Checks messages before pg's parser reads them, which throws at some, and never returns from others. */
 export class MessageCheck {
   #hasBegun = false;
 
-  /**
-   * Checks the message at `at`, of which at least the header has arrived. @returns its end
-   *
-   * @throws {UnexpectedMessage}
-   */
+  /** @returns the end of the message at `at`, of which at least the header has arrived. @throws {UnexpectedMessage} */
   findEnd(bytes: Buffer, at: number): number {
     const type = bytes[at] as number;
     const form = BY_TYPE[type];

@@ -7,10 +7,8 @@ const TEXT = 25;
 type Element = string | boolean | null | undefined;
 
 /**
- * A value as a parameter. In the text of a list, a setting decides whether NULL is null or a text (`array_nulls`). A list
- * with null is therefore sent in binary, as texts or booleans. A list of nulls alone is null, and `unnest` fills it up.
- *
- * @throws {TypeError} if a list with null has values of another type
+ * In the text of a list, a setting decides whether NULL is null or a text (`array_nulls`). A list with null is therefore
+ * sent in binary, as texts or booleans. A list of nulls alone is null, and `unnest` fills it up. @throws {TypeError}
  */
 export function encodeParameter(value: unknown): string | Buffer | null {
   if (!Array.isArray(value) || !value.some(isAbsent)) return prepareValue(value);
@@ -23,17 +21,15 @@ function encodeList(list: readonly Element[]): Buffer {
   const elements = list.flatMap((element) => {
     if (isAbsent(element)) return int32(-1);
     const bytes = typeof element === 'boolean' ? Buffer.of(Number(element)) : Buffer.from(element);
-    return [...int32(bytes.length), bytes];
+    return [int32(bytes.length), bytes];
   });
-  return Buffer.concat([...int32(1, 1, type, list.length, 1), ...elements]);
+  return Buffer.concat([int32(1, 1, type, list.length, 1), ...elements]);
 }
 
-function int32(...numbers: readonly number[]): readonly Buffer[] {
-  return numbers.map((number) => {
-    const bytes = Buffer.alloc(4);
-    bytes.writeInt32BE(number);
-    return bytes;
-  });
+function int32(...numbers: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(4 * numbers.length);
+  for (const [index, number] of numbers.entries()) bytes.writeInt32BE(number, 4 * index);
+  return bytes;
 }
 
 function isAbsent(value: unknown): value is null | undefined {

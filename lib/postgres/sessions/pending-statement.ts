@@ -29,10 +29,8 @@ export function nameStatement(sql: string): Pick<StatementText, 'sql' | 'name'> 
 /** Sends statements to PostgreSQL. */
 export type Executor = {
   /**
-   * `deadline` is a time of `performance.now()`.
-   *
-   * @throws {Problem} service_unavailable_error if the statement was not sent, or got no response, in time; otherwise the
-   * fault of PostgreSQL or of the session
+   * `deadline` is a time of `performance.now()`. @throws {Problem} service_unavailable_error if the statement was not sent,
+   * or got no response, in time; otherwise the fault of PostgreSQL or of the session
    */
   send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]>;
   /** Number of statements that wait to be sent. */
@@ -54,7 +52,8 @@ export class PendingStatement {
   /** Only its deadline ends a statement that was sent. It is given up if its deadline passed without a response. */
   isSent = false;
   isGivenUp = false;
-  readonly #response = Promise.withResolvers<readonly Row[]>();
+  readonly #settle = Promise.withResolvers<readonly Row[]>();
+  readonly response = this.#settle.promise;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(text: StatementText, values: readonly unknown[], deadline: number) {
@@ -63,14 +62,7 @@ export class PendingStatement {
     this.deadline = deadline;
   }
 
-  get response(): Promise<readonly Row[]> {
-    return this.#response.promise;
-  }
-
-  /**
-   * Rejects the statement at its deadline, or after so many seconds if it was not sent by then. `onExpiry` is called
-   * before. There is one timer per statement, which is set again only when it has fired.
-   */
+  /** Rejects it at its deadline, or after so many seconds if it was not sent by then. Before, it calls `onExpiry`. */
   limitTime(poolTimeout: number, onExpiry: () => void): void {
     const waitUntil = Math.min(this.deadline, this.queuedAt + poolTimeout * 1000);
     const left = (this.isSent ? this.deadline : waitUntil) - performance.now();
@@ -87,12 +79,12 @@ export class PendingStatement {
 
   resolve(rows: readonly Row[]): void {
     clearTimeout(this.#timer);
-    this.#response.resolve(rows);
+    this.#settle.resolve(rows);
   }
 
   reject(fault: unknown): void {
     clearTimeout(this.#timer);
-    this.#response.reject(fault);
+    this.#settle.reject(fault);
   }
 }
 

@@ -4,16 +4,16 @@ declare module 'pg/lib/client.js' {
   import type { Socket } from 'node:net';
   import { type ClientConfig, Client as PgClient } from 'pg';
 
-  type ParameterStatus = { readonly parameterName: string; readonly parameterValue: string };
+  type Events = {
+    parameterStatus: [{ readonly parameterName: string; readonly parameterValue: string }];
+    readyForQuery: [];
+    error: [Error];
+    errorMessage: [Error];
+  };
 
   export default class Client extends PgClient {
     constructor(config: ClientConfig);
-    readonly connection: EventEmitter<{
-      parameterStatus: [ParameterStatus];
-      readyForQuery: [];
-      error: [Error];
-      errorMessage: [Error];
-    }> & {
+    readonly connection: EventEmitter<Events> & {
       readonly stream: Socket;
       attachListeners(stream: Socket): void;
     };

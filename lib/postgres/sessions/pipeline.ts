@@ -11,7 +11,7 @@ import type { Session } from './session.ts';
 /** A prepared statement of this session: its columns, or why it could not be prepared. All its uses share this object. */
 type Prepared = { columns: readonly Column[]; fault?: unknown };
 
-/** A statement without a response, the number of commands that are not complete, and the tag of the last complete one. */
+/** A statement without a response, the number of its incomplete commands, and the tag of the last complete one. */
 type Sent = {
   readonly statement: PendingStatement;
   readonly prepared: Prepared;
@@ -32,19 +32,13 @@ const LIMIT_LOCK_WAITS: StatementText = {
   isRead: true,
 };
 
-/**
- * For how long the session of a write that was given up stays open if PostgreSQL does not show that it still runs the write.
- * It may wait for its commit: PostgreSQL would make it visible if it were cancelled.
- */
+/** For how long the session of a write that was given up stays open if PostgreSQL does not show that it runs the write. */
 const MAX_UNSEEN_MS = 30_000;
 
 /** For how long it counts that PostgreSQL runs the statement. The watch for dead sessions asks every two seconds. */
 const MAX_SEEN_MS = 5000;
 
-/**
- * The statements of one session. Each is sent without a wait for the responses to earlier ones. It is prepared once, and
- * is a transaction of its own with its own error. For pg this object is a query that is submitted again and again.
- */
+/** Sends statements without a wait for earlier responses. For pg it is a query that is submitted again and again. */
 export class Pipeline implements RowReceiver {
   readonly session: Session;
   /** Time of the last response (`Date.now()`). */
@@ -95,12 +89,7 @@ export class Pipeline implements RowReceiver {
     return this.#sent[0]?.statement.text.isRead === false;
   }
 
-  /**
-   * Sends a statement at the end of this pass of the event loop, together with all others of the pass, and resolves or
-   * rejects it once. `lockTimeout` limits its waits for locks, in milliseconds.
-   *
-   * @throws before anything is sent, if a value cannot be a parameter
-   */
+  /** Sends it at the end of this pass of the event loop. @throws before that, if a value cannot be a parameter */
   send(statement: PendingStatement, lockTimeout?: string): void {
     const { text } = statement;
     const values = statement.values.map(encodeParameter);
@@ -120,9 +109,9 @@ export class Pipeline implements RowReceiver {
   }
 
   /**
-   * The session stays in use until PostgreSQL has ended the statement, whose late response is discarded. If PostgreSQL does
-   * not show that it runs the statement, the session is closed: at once for a read, and for a distributed engine, which has
-   * no time limit of the service.
+   * The session stays in use until PostgreSQL has ended the statement, whose late response is discarded. A write may wait
+   * for its commit. If PostgreSQL does not show that it runs the statement, the session is closed: at once for a read, and
+   * for a distributed engine, which has no time limit of the service.
    */
   giveUp(statement: PendingStatement): void {
     const close = () => {
@@ -228,35 +217,37 @@ export class Pipeline implements RowReceiver {
       this.handleError(fault);
       return;
     }
-    this.#shift()?.statement.resolve(head?.rows ?? []);
-    this.#awaitResponse();
-    this.#listener.onResponse();
+    this.#sent.shift();
+    head?.statement.resolve(head.rows);
+    this.#onResponse();
   }
 
   handleError(fault: unknown): void {
-    const [first] = this.#sent;
     if (endsSession(fault)) {
-      // Nothing ran of what PostgreSQL had not read when it ended the idle session.
-      const isUnread =
-        this.#isPostgres && isIdleTimeout(fault) && first?.tag === '' && first.rows.length === 0;
-      const read = isUnread ? 0 : this.#sent.length - this.#unwritten;
+      const read = this.#isUnread(fault) ? 0 : this.#sent.length - this.#unwritten;
       for (const { statement } of this.#sent.splice(0, read)) statement.reject(fault);
       this.#end(0);
       return;
     }
-    const head = this.#shift();
+    const head = this.#sent.shift();
     if (head) {
       head.statement.reject(head.prepared.fault ?? fault);
       this.#forgetUnprepared(head, fault);
     }
-    this.#awaitResponse();
-    this.#listener.onResponse();
+    this.#onResponse();
   }
 
-  #shift(): Sent | undefined {
+  /** PostgreSQL ended an idle session: nothing ran of what it had not read. */
+  #isUnread(fault: unknown): boolean {
+    const [first] = this.#sent;
+    return this.#isPostgres && isIdleTimeout(fault) && first?.tag === '' && first.rows.length === 0;
+  }
+
+  #onResponse(): void {
     this.#isSubmitted = false;
     this.respondedAt = Date.now();
-    return this.#sent.shift();
+    this.#awaitResponse();
+    this.#listener.onResponse();
   }
 }
 

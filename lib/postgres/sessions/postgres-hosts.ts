@@ -8,22 +8,16 @@ import { connectTimeLimitMs, HostChanged, Session } from './session.ts';
 import { SessionAttempts } from './session-attempts.ts';
 import type { PostgresHost, SessionParameters } from './session-config.ts';
 
-/** A host, and why the one in use before is not used, if that is known. */
-type Found = { readonly host: PostgresHost; readonly acceptsWrites: boolean; readonly instead?: unknown };
+/** A host, and why it could not be asked. For the one to use, `fault` is why the one in use before could not be asked. */
+type HostReport = { readonly host: PostgresHost; readonly acceptsWrites: boolean; readonly fault?: unknown };
 
-/** The result of asking a host. `fault` is why it could not be asked. */
-type HostReport = Found & { readonly fault?: unknown };
-
-/** In milliseconds, from one look for a host that accepts writes to the next. */
+/** From one look for a host that accepts writes to the next. */
 const SEARCH_INTERVAL_MS = 250;
 
-/** In milliseconds: looks open at most one session per host in this time, and ask by it again. */
+/** Looks open at most one session per host in this time, and ask by it again. */
 const ASKING_SESSION_LIFETIME_MS = 1000;
 
-/**
- * The hosts of SVC_POSTGRES_HOST. The service keeps to the one that accepts writes, as libpq does with
- * `target_session_attrs=read-write`: see ../README.md.
- */
+/** The hosts of SVC_POSTGRES_HOST. The service keeps to the one that accepts writes: see ../README.md. */
 export class PostgresHosts {
   /** The host in use, as far as it is known. */
   inUse: PostgresHost;
@@ -35,8 +29,8 @@ export class PostgresHosts {
   readonly #sessions = new Set<Session>();
   readonly #asking = new Map<PostgresHost, Session>();
   /** Undefined when the hosts must be asked: at first, and after a session was lost. */
-  #found: Found | undefined;
-  #search: Promise<Found> | undefined;
+  #found: HostReport | undefined;
+  #search: Promise<HostReport> | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** Whether a write was refused since a host that accepts writes was last found. */
   #wasReadOnly = false;
@@ -59,7 +53,7 @@ export class PostgresHosts {
   }
 
   /** The host to use now. @throws why none can be used */
-  async find(): Promise<Found> {
+  async find(): Promise<HostReport> {
     return this.#found ?? (await this.#searchOnce());
   }
 
@@ -69,11 +63,7 @@ export class PostgresHosts {
     this.#searchSoon();
   }
 
-  /**
-   * Opens a session at the host in use.
-   *
-   * @throws {HostChanged} if another host came into use meanwhile; otherwise the reason why it cannot be opened
-   */
+  /** @throws {HostChanged} if another host came into use meanwhile; otherwise the reason why it cannot be opened */
   async openSession(parameters: SessionParameters): Promise<Session> {
     try {
       const session = await this.#open(await this.find(), parameters);
@@ -87,13 +77,14 @@ export class PostgresHosts {
     }
   }
 
-  async #open(found: Found, parameters: SessionParameters): Promise<Session> {
+  async #open(found: HostReport, parameters: SessionParameters): Promise<Session> {
     // PostgreSQL may allow one session only.
     if (this.#sessions.size === 0) await this.#asking.get(found.host)?.endInTime();
     const session = new Session(this.#postgres, found.host, parameters);
     await this.#attemptsAt(found.host).open(session);
     session.once('end', () => this.#onEnd(session));
-    session.on('error', () => this.#onError(session));
+    // The next session shows whether the host is still there.
+    session.on('error', () => session.isLeaving || this.#forget(session.at));
     session.connection.on('parameterStatus', () => this.#onReport(session));
     this.#sessions.add(session);
     this.#watch.add(session);
@@ -105,9 +96,9 @@ export class PostgresHosts {
     });
     const isOfStandby = !this.#isOnly && found.acceptsWrites && session.acceptsWrites === false;
     if (!isOfStandby && this.inUse === found.host) return session;
-    // This session is newer than the one that was asked. The next search therefore asks over a new one.
+    // This session is newer than the one that was asked, so the next search asks over a new one.
     this.#asking.delete(found.host);
-    this.#onError(session);
+    this.#forget(found.host);
     session.abandon();
     throw new HostChanged();
   }
@@ -129,7 +120,7 @@ export class PostgresHosts {
     return this.#attempts.get(host) as SessionAttempts;
   }
 
-  #searchOnce(): Promise<Found> {
+  #searchOnce(): Promise<HostReport> {
     this.#search ??= this.#askAll()
       .then((found) => this.#use(found))
       .finally(() => {
@@ -138,21 +129,21 @@ export class PostgresHosts {
     return this.#search;
   }
 
-  async #askAll(): Promise<Found> {
+  async #askAll(): Promise<HostReport> {
     const responding = this.#respondingSessions();
     const ordered = [this.inUse, ...this.#postgres.servers.filter((host) => host !== this.inUse)];
     const [first, ...others] = ordered.map((host) => this.#ask(host)) as [Promise<HostReport>];
     const preferred = await first;
     if (preferred.acceptsWrites) return preferred;
-    const instead = preferred.fault;
+    const { fault } = preferred;
     const writer = await Promise.any(others.map(demandWriter)).catch(() => undefined);
-    if (writer) return { ...writer, instead };
+    if (writer) return { ...writer, fault };
     const reports = [preferred, ...(await Promise.all(others))];
     if (reports.some((report) => report.host !== this.inUse && isRefusal(report))) this.#leaveStandby();
     const standby = standbyAmong(reports, await responding);
     // Other hosts are not used any more. Statements that wait there fail now instead of at their time limit.
     for (const session of this.#sessions) if (session.at !== standby.host) session.abandon();
-    return { ...standby, instead };
+    return { ...standby, fault };
   }
 
   /** Asks again until the time limit if the connection was cut off, because that shows nothing about the host. */
@@ -175,25 +166,23 @@ export class PostgresHosts {
     await this.#attemptsAt(host).open(session);
     this.#asking.set(host, session);
     setTimeout(() => this.#asking.delete(host), ASKING_SESSION_LIFETIME_MS).unref();
-    setTimeout(
-      () => session.abandon(),
-      ASKING_SESSION_LIFETIME_MS + connectTimeLimitMs(this.#postgres),
-    ).unref();
+    const lastsUntil = ASKING_SESSION_LIFETIME_MS + connectTimeLimitMs(this.#postgres);
+    setTimeout(() => session.abandon(), lastsUntil).unref();
     return session;
   }
 
   /** While a session that may accept writes responds, its host is available, even if it refuses new sessions. */
   async #respondingSessions(): Promise<readonly Session[]> {
     const candidates = [...this.#sessions].filter((session) => session.acceptsWrites !== false);
-    const checks = candidates.map((session) => session.responds(connectTimeLimitMs(this.#postgres)));
-    const responds = await Promise.all(checks);
-    return candidates.filter((_, index) => responds[index]);
+    const limit = connectTimeLimitMs(this.#postgres);
+    const checks = candidates.map(async (session) => ((await session.responds(limit)) ? [session] : []));
+    return (await Promise.all(checks)).flat();
   }
 
-  #use(next: Found): Found {
+  #use(next: HostReport): HostReport {
     if (!this.#isOnly) this.#found = next;
     this.inUse = next.host;
-    this.events.onHostUsed(next.host, next.acceptsWrites, next.instead);
+    this.events.onHostUsed(next.host, next.acceptsWrites, next.fault);
     for (const session of this.#sessions) if (this.#mustLeave(session, next)) session.leave();
     if (next.acceptsWrites) this.#wasReadOnly = false;
     else if (!this.#isOnly) this.#searchSoon();
@@ -207,7 +196,7 @@ export class PostgresHosts {
     for (const session of this.#sessions) session.leave();
   }
 
-  #mustLeave(session: Session, { host, acceptsWrites }: Found): boolean {
+  #mustLeave(session: Session, { host, acceptsWrites }: HostReport): boolean {
     // After a refused write any session may be at a server that was replaced under the same name.
     const mayBeReadOnly = session.acceptsWrites === false || this.#wasReadOnly;
     return session.at !== host || (acceptsWrites && mayBeReadOnly);
@@ -233,11 +222,6 @@ export class PostgresHosts {
     if (!this.#isOnly && this.#found?.host === host) this.#found = undefined;
   }
 
-  /** The next session shows whether the host is still there. */
-  #onError({ at, isLeaving }: Session): void {
-    if (!isLeaving) this.#forget(at);
-  }
-
   /** What a session reports is newer than what was found. */
   #onReport({ at, acceptsWrites }: Session): void {
     if (acceptsWrites === undefined) return;
@@ -247,24 +231,24 @@ export class PostgresHosts {
 }
 
 /** A host that refuses this session may accept the writes of others. */
-function isRefusal(report: HostReport): boolean {
-  return 'fault' in report && !isUnreachable(report.fault);
+function isRefusal({ fault }: HostReport): boolean {
+  return fault !== undefined && !isUnreachable(fault);
 }
 
-async function demandWriter(asked: Promise<HostReport>): Promise<Found> {
+async function demandWriter(asked: Promise<HostReport>): Promise<HostReport> {
   const report = await asked;
   if (report.acceptsWrites) return report;
   throw new Error('the host accepts no writes');
 }
 
 /**
- * The host to read from when none accepts writes. A host may accept writes if it refuses this session, or if one of its
- * sessions still responds. A session that does not report whether it accepts writes counts as its host does.
+ * The host to read from if none can accept writes. One may that refuses this session, or of which a session still responds.
+ * A session that does not report whether it accepts writes counts as its host does.
  */
-function standbyAmong(reports: readonly HostReport[], responding: readonly Session[]): Found {
+function standbyAmong(reports: readonly HostReport[], responding: readonly Session[]): HostReport {
   const refusal = reports.find(isRefusal);
   if (refusal) throw refusal.fault;
-  const standbys = reports.filter((report) => !('fault' in report));
+  const standbys = reports.filter(({ fault }) => fault === undefined);
   const isAtStandby = ({ at }: Session) => standbys.some(({ host }) => host === at);
   if (responding.some((session) => session.acceptsWrites || !isAtStandby(session)))
     throw new Error('the host that accepts writes opens no session');

@@ -7,10 +7,7 @@ const PAUSE_MS = SECOND_MS / MAX_PER_SECOND;
 
 type Queued = PromiseWithResolvers<void> & { readonly session: Session };
 
-/**
- * The attempts to connect to one host. While they succeed, up to five run at the same time. After a failure they run one
- * after the other, five per second at most, and the attempts that wait when one begins share its failure.
- */
+/** Attempts to connect to one host. Those that wait when an attempt begins share its failure. */
 export class SessionAttempts {
   /** Whether the last attempt has failed. */
   hasFailed = false;

@@ -11,8 +11,8 @@ export type PostgresHost = Postgres['servers'][number];
 /** Parameters of PostgreSQL for a session. */
 export type SessionParameters = Readonly<Record<string, string>>;
 
-/** PostgreSQL notices within half a second that we gave up on a statement, and stops it. */
 export const SESSION: SessionParameters = {
+  // PostgreSQL notices within half a second that a connection was closed, and stops its statement.
   client_connection_check_interval: '500',
   // A plan is kept, even if it was made for an empty table. It must use the indexes.
   enable_seqscan: 'off',
@@ -21,7 +21,7 @@ export const SESSION: SessionParameters = {
 
 /** The role or the database may have other values. */
 const EVERY_SESSION: SessionParameters = {
-  // The service does not need a stricter isolation, which costs conflicts.
+  // A stricter isolation costs conflicts.
   default_transaction_isolation: 'read committed',
   // It takes longer to compile than any statement of the service runs.
   jit: 'off',
@@ -35,6 +35,10 @@ const MAX_SCRAM_ITERATIONS = 2_000_000;
 /** The configuration of a connection to this host. Its session has these parameters, if the engine accepts any. */
 export function sessionConfig(postgres: Postgres, host: PostgresHost, parameters: SessionParameters) {
   const { user, database, sslMode } = postgres;
+  // As the server takes them from a command line.
+  const options = Object.entries({ ...EVERY_SESSION, ...parameters }).map(
+    ([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`,
+  );
   return {
     ...host,
     user,
@@ -47,15 +51,6 @@ export function sessionConfig(postgres: Postgres, host: PostgresHost, parameters
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     scramMaxIterations: MAX_SCRAM_ITERATIONS,
-    ...(engineProfile(postgres).hasOwnSessions && {
-      options: formatOptions({ ...EVERY_SESSION, ...parameters }),
-    }),
+    ...(engineProfile(postgres).hasOwnSessions && { options: options.join(' ') }),
   } satisfies ClientConfig & { scramMaxIterations: number };
-}
-
-/** As the server takes them from a command line: a space in a value is escaped. */
-function formatOptions(parameters: SessionParameters): string {
-  return Object.entries(parameters)
-    .map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`)
-    .join(' ');
 }

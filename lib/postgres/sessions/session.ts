@@ -14,15 +14,12 @@ const MAX_CLOSING_MS = 100;
 
 const RESPONSE_POLL_MS = 5;
 
-/**
- * How long opening a session may take, in milliseconds: a connection, the authentication, and the first response.
- * A host that needs longer counts as out of reach.
- */
+/** How long opening a session may take. A host that needs longer counts as out of reach. */
 export function connectTimeLimitMs({ poolTimeout }: Pick<Postgres, 'poolTimeout'>): number {
   return Math.min(Math.max(poolTimeout, 1), 5) * 1000;
 }
 
-/** A session with PostgreSQL, by pg's client in JavaScript. It connects only to a database with the encoding UTF8. */
+/** A session with PostgreSQL, by pg's client in JavaScript. */
 export class Session extends PgClient {
   readonly at: PostgresHost;
   readonly lockTimeout: string | undefined;
@@ -52,11 +49,9 @@ export class Session extends PgClient {
     this.#postgres = postgres;
     // pg would take these from PGOPTIONS and PGREPLICATION.
     Object.assign(this.connectionParameters, { options: config.options, replication: undefined });
-    // Waiting statements get the error by themselves. An error without a listener ends the process, and it may arrive in
-    // the same bytes as the message that the session has begun.
+    // Waiting statements get the error by themselves. An error without a listener ends the process.
     this.on('error', () => {});
-    // Without a password pg leaves the connection open. While a secret could not be read, such connections used up all
-    // of PostgreSQL's, each for the minute of `authentication_timeout`.
+    // Without a password, pg leaves the connection open, and PostgreSQL for the minute of `authentication_timeout`.
     this.connection.on('error', (fault) => {
       this.#fault ??= fault;
       this.connection.stream.destroy();
@@ -76,7 +71,7 @@ export class Session extends PgClient {
     });
   }
 
-  /** Connects within this time. The first statements have the same time again. */
+  /** Connects and authenticates within this time. The first statements have the same time again. */
   async openInTime(milliseconds = connectTimeLimitMs(this.#postgres)): Promise<void> {
     const timer = setTimeout(() => this.abandon(new Error('timeout expired')), milliseconds);
     try {
@@ -93,10 +88,7 @@ export class Session extends PgClient {
     }
   }
 
-  /**
-   * Whether the server accepts writes, as PostgreSQL 14 and later report at the start and at each change. Undefined for
-   * other servers, and behind some poolers.
-   */
+  /** As PostgreSQL 14 and later report at the start and at each change. Undefined for others, and behind some poolers. */
   get acceptsWrites(): boolean | undefined {
     const isStandby = this.#reported.get('in_hot_standby');
     const isReadOnly = this.#reported.get('default_transaction_read_only');
@@ -153,10 +145,7 @@ export class Session extends PgClient {
     this.seenRunningAt = Number.NEGATIVE_INFINITY;
   }
 
-  /**
-   * Whether PostgreSQL responds within so many milliseconds, to a statement in progress or to one without rows. (Without its
-   * Sync, a pooler would keep one of its sessions for this client.)
-   */
+  /** Whether PostgreSQL responds within so many milliseconds, to a statement in progress or to one without rows. */
   async responds(milliseconds: number): Promise<boolean> {
     const begun = performance.now();
     if (!this.awaitsResponse) this.query('select where false').catch(() => {});
@@ -165,20 +154,14 @@ export class Session extends PgClient {
     return this.heardAt >= begun;
   }
 
-  /**
-   * No other encoding holds every value that the API accepts, and SQL_ASCII counts bytes as characters. PostgreSQL and
-   * poolers report the encoding before the session begins, often in the same packet. The session must not begin then.
-   */
+  /** No other encoding holds every value of the API. The message that the session begins is often in the same packet. */
   #refuseEncoding(encoding: string): void {
     this.connection.removeAllListeners('readyForQuery');
     const reason = `the database has the encoding ${encoding}, and the service requires UTF8`;
     this.connection.stream.destroy(new Error(reason));
   }
 
-  /**
-   * Poolers and proxies may give a session a number that is not that of PostgreSQL's process. Then nothing is concluded
-   * from the numbers that PostgreSQL shows to another session.
-   */
+  /** Nothing is concluded from a number of a pooler or a proxy, which is not that of PostgreSQL's process. */
   async #identify(): Promise<void> {
     if (!engineProfile(this.#postgres).hasOwnSessions) return;
     const { rows } = await this.query(IDENTITY);
@@ -192,6 +175,6 @@ export class HostChanged extends Error {
   override readonly message = 'another host accepts writes';
 }
 
-/** The time as a number: its text would depend on settings of the session. */
+/** The time is a number, because its text would depend on settings of the session. */
 const IDENTITY = `values (pg_backend_pid()::bigint),
   ((extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint)`;
