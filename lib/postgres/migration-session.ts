@@ -9,8 +9,6 @@ import {
   Session,
 } from './sessions/index.ts';
 
-const CONNECT_TIME_LIMIT_MS = 2000;
-
 /** All users of a table queue behind a change of it that waits for the table's lock. */
 const LOCK_TIMEOUT_MS = 900;
 
@@ -55,7 +53,7 @@ export class MigrationSession {
     const end = () => session.abandon();
     signal?.addEventListener('abort', end, { once: true });
     session.once('end', () => signal?.removeEventListener('abort', end));
-    await session.openInTime(CONNECT_TIME_LIMIT_MS);
+    await session.openInTime();
     new DeadSessionWatch(postgres).add(session);
     return new MigrationSession(postgres, session);
   }

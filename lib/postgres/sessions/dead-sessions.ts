@@ -80,7 +80,7 @@ export class DeadSessionWatch {
     const asking = new Session(this.#postgres, at);
     const limit = setTimeout(() => asking.abandon(), TIME_LIMIT_MS);
     try {
-      await asking.openInTime(TIME_LIMIT_MS);
+      await asking.openInTime();
       const { rows } = await asking.query(
         `select pid, coalesce(state, (select 'active' from pg_locks where pg_locks.pid = one.pid limit 1)) as state
         from pg_stat_activity as one where pid = any($1) and state is distinct from 'idle'`,

@@ -71,9 +71,12 @@ export class Session extends PgClient {
     });
   }
 
-  /** Connects and authenticates within this time. The first statements have the same time again. */
-  async openInTime(milliseconds = connectTimeLimitMs(this.#postgres)): Promise<void> {
-    const timer = setTimeout(() => this.abandon(new Error('timeout expired')), milliseconds);
+  /** Connects and authenticates within the connection time limit. The first statements have the same time again. */
+  async openInTime(): Promise<void> {
+    const timer = setTimeout(
+      () => this.abandon(new Error('timeout expired')),
+      connectTimeLimitMs(this.#postgres),
+    );
     try {
       await super.connect();
       timer.refresh();
