@@ -4,11 +4,9 @@ import {
   atEndOfPass,
   type Executor,
   isLockTimeout,
-  maxWaitingStatements,
   mayConcernOneItem,
   PendingStatement,
   type Row,
-  refusals,
   type StatementText,
 } from './sessions/index.ts';
 
@@ -73,8 +71,6 @@ export class Batcher implements Executor {
   send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]> {
     const queue = this.#queues.get(text) ?? new ItemQueue();
     this.#queues.set(text, queue);
-    if (queue.waiting.size >= maxWaitingStatements(this.#settings))
-      return Promise.reject(refusals.queueFull());
     const item = new BatchItem(text, values, deadline);
     item.limitTime(this.#settings.poolTimeout, () => queue.waiting.delete(item));
     queue.waiting.add(item);

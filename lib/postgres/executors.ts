@@ -49,7 +49,7 @@ export function createExecutors(
     'batched-write': new Batcher(write, settings, { areWrites: true, maxBatches: writeSessions }),
     list,
     single,
-    'lock-waiters': new LockWaiters(single, settings, Math.ceil(singleSessions / 3)),
+    'lock-waiters': new LockWaiters(single, Math.ceil(singleSessions / 3)),
     readiness,
   };
 }

@@ -14,9 +14,11 @@ import {
   isReadOnly,
   isStalePlan,
   isUnmigrated,
+  maxWaitingStatements,
   nameStatement,
   type PostgresHosts,
   type Row,
+  refusals,
   type StatementText,
   translateFault,
 } from './sessions/index.ts';
@@ -103,7 +105,10 @@ export class Sender {
 
   #send(name: keyof Executors, text: KindText, values: readonly unknown[], deadline: number) {
     const { executors, spans } = this.#options;
-    const send = () => executors[name].send(text, values, deadline);
+    const executor = executors[name];
+    if (executor.waitingCount >= maxWaitingStatements(this.#settings))
+      return Promise.reject(refusals.queueFull());
+    const send = () => executor.send(text, values, deadline);
     return spans ? spans.within(text, send) : send();
   }
 

@@ -6,7 +6,6 @@ import type { Settings } from '../settings/settings.ts';
 import {
   type Executor,
   HostChanged,
-  maxWaitingStatements,
   PendingStatement,
   Pipeline,
   type PostgresHosts,
@@ -82,7 +81,6 @@ export class SessionExecutor implements Executor {
   ): Promise<readonly Row[]> {
     if (this.#refuse) return Promise.reject(this.#refuse());
     if (deadline <= performance.now()) return Promise.reject(refusals.timeLimitReached());
-    if (this.#queue.size >= maxWaitingStatements(this.#settings)) return Promise.reject(refusals.queueFull());
     const statement = new QueuedStatement(text, values, deadline);
     statement.maxLockWait = maxLockWait;
     this.#queue.add(statement);
