@@ -2,9 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, type TestContext, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
-import { freshKey } from '../stage/keyed.ts';
-import { holdEmail, holdUser, untilUnderWay } from '../stage/locks.ts';
-import { BATCH, freshAddress, readResponse, refusal, USERS, type UserBody } from '../stage/responses.ts';
+import { holdUser } from '../stage/locks.ts';
+import { freshAddress, readResponse, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { timed } from '../stage/timed.ts';
 import { until } from '../stage/until.ts';
@@ -97,87 +96,35 @@ test.concurrent('with the table locked twice, an update of an unknown id respond
   expect(milliseconds).toBeLessThan(IN_TIME);
 });
 
-/** Ten requests of each kind with a connection of its own. Resolves with the longest duration. */
-async function sendOthers({ expect }: TestContext, service: Service): Promise<number> {
-  const others = await Promise.all(
-    Array.from({ length: 10 }, () => [
-      timedAnswer(createUnder(service)),
-      timedAnswer(service.call('POST', BATCH, { items: [{ email: freshAddress() }] })),
-      timedAnswer(service.call('GET', '/api/v1/users/changes')),
-    ]).flat(),
-  );
-
-  expect(others.map(({ value }) => value.status)).toEqual(
-    Array.from({ length: 10 }, () => [201, 201, 200]).flat(),
-  );
-  return longestOf(others);
-}
-
-function createUnder(service: Service): Promise<Response> {
-  const headers = { 'idempotency-key': freshKey() };
-  return service.call('POST', USERS, { email: freshAddress() }, { headers });
-}
-
 async function createUser(service: Service): Promise<string> {
   const created = await service.call('POST', USERS, { email: freshAddress() });
   return ((await created.json()) as UserBody).id;
 }
 
-describe.concurrent('a lock delays only the requests that need it:', () => {
-  // Longer than a test waits on a busy machine. The test releases the lock.
-  const patient = { SVC_POSTGRES_STATEMENT_TIMEOUT: '15' };
+describe.concurrent('a lock that is kept delays', () => {
+  test.each([['10'], ['4']])(
+    'no request that waits briefly for another one, with a pool of %s',
+    async (size) => {
+      const service = await startService({ SVC_POSTGRES_POOL_SIZE: size });
+      const [kept, brief] = await Promise.all([createUser(service), createUser(service)]);
+      const lock = await holdUser(service.database, kept);
+      const changes = Array.from({ length: 12 }, () =>
+        service.call('PATCH', USERS + kept, { full_name: 'Ada' }),
+      );
+      // All have been tried as often as their time limit allows.
+      await sleep(2500);
+      const briefly = await holdUser(service.database, brief);
+      const waiting = timedAnswer(service.call('PATCH', USERS + brief, { full_name: 'Bea' }));
+      await sleep(80);
+      await briefly.release();
+      const { value, milliseconds } = await waiting;
+      await lock.release();
+      const changed = await Promise.all(changes);
+      await service.stop();
 
-  test('that of a user', async (context) => {
-    const { service } = await start(context, patient);
-    const id = await createUser(service);
-    const lock = await holdUser(service.database, id);
-    const changes = Array.from({ length: 12 }, () => service.call('PATCH', USERS + id, { full_name: 'Ada' }));
-    await untilUnderWay(2, service.database, 10, 30);
-    const beside = await sendOthers(context, service);
-    // Longer than a statement waits to be sent, so all of these have been sent once.
-    await sleep(1500);
-    await lock.release();
-
-    const changed = await Promise.all(changes);
-    context.expect(changed.map(({ status }) => status)).toEqual(changed.map(() => 200));
-    context.expect(beside).toBeLessThan(1500 + (await sendOthers(context, service)));
-  });
-
-  test('that of an email', async (context) => {
-    const { service } = await start(context, patient);
-    const email = freshAddress();
-    const lock = await holdEmail(service.database, email);
-    const creates = Array.from({ length: 12 }, () => service.call('POST', USERS, { email }));
-    await untilUnderWay(2, service.database, 10, 30);
-    const beside = await sendOthers(context, service);
-    await sleep(1500);
-    await lock.commit();
-
-    const created = await Promise.all(creates);
-    context.expect(created.map(({ status }) => status)).toEqual(created.map(() => 409));
-    context.expect(beside).toBeLessThan(1500 + (await sendOthers(context, service)));
-  });
-
-  test.each([['10'], ['4']])('and no other request that waits briefly: a pool of %s', async (size) => {
-    const service = await startService({ SVC_POSTGRES_POOL_SIZE: size });
-    const [kept, brief] = await Promise.all([createUser(service), createUser(service)]);
-    const lock = await holdUser(service.database, kept);
-    const changes = Array.from({ length: 12 }, () =>
-      service.call('PATCH', USERS + kept, { full_name: 'Ada' }),
-    );
-    // All have been tried as often as their time limit allows.
-    await sleep(2500);
-    const briefly = await holdUser(service.database, brief);
-    const waiting = timedAnswer(service.call('PATCH', USERS + brief, { full_name: 'Bea' }));
-    await sleep(80);
-    await briefly.release();
-    const { value, milliseconds } = await waiting;
-    await lock.release();
-    const changed = await Promise.all(changes);
-    await service.stop();
-
-    expect(value.status).toBe(200);
-    expect(milliseconds).toBeLessThan(1000);
-    expect(changed.map(({ status }) => status)).toEqual(changed.map(() => 200));
-  });
+      expect(value.status).toBe(200);
+      expect(milliseconds).toBeLessThan(1000);
+      expect(changed.map(({ status }) => status)).toEqual(changed.map(() => 200));
+    },
+  );
 });

@@ -14,10 +14,13 @@ const post = postingUnderKeys(call);
 const times = <Value>(count: number, make: () => Promise<Value>) =>
   Promise.all(Array.from({ length: count }, make));
 
-/** Thirty concurrent writes of each kind, also under keys. */
-async function writeAll(): Promise<readonly number[]> {
+/** Thirty concurrent requests of each kind, also under keys. Resolves with the statuses of each kind. */
+async function sendOthers(): Promise<readonly number[]> {
   const users = await times(30, () => createUser());
   const responses = await Promise.all([
+    ...users.map(({ id }) => call('GET', USERS + id)),
+    ...users.map(() => call('GET', `${USERS}?limit=1`)),
+    ...users.map(() => call('GET', `${USERS}changes?limit=1`)),
     ...users.map(({ id }) => call('PATCH', USERS + id, { full_name: 'changed' })),
     ...users.map(() => post(USERS, freshKey(), { email: freshAddress() })),
     ...users.map(() => call('POST', `${USERS}batch`, { items: [{ email: freshAddress() }] })),
@@ -26,11 +29,11 @@ async function writeAll(): Promise<readonly number[]> {
 }
 
 // So that no test waits for connections to be opened.
-beforeAll(async () => void (await writeAll()));
+beforeAll(async () => void (await sendOthers()));
 
-const ALL_WRITTEN = [200, 201, 201].flatMap((status) => Array.from({ length: 30 }, () => status));
+const ALL_SUCCEED = [200, 200, 200, 200, 201, 201].flatMap((status) => Array(30).fill(status));
 
-test('updates that wait for the lock of their user do not delay other writes, and follow when they have it', async () => {
+test('updates that wait for the lock of their user do not delay other requests, and follow when they have it', async () => {
   const { id } = (await createUser()) as UserBody;
   const { release } = await holdUser(service.database, id);
   const ended: number[] = [];
@@ -41,14 +44,14 @@ test('updates that wait for the lock of their user do not delay other writes, an
   // With pipelined connections two of them wait in PostgreSQL, and the others wait for these two.
   await untilUnderWay(isPooled || isDistributed ? 4 : 2, service.database);
 
-  expect(await writeAll()).toEqual(ALL_WRITTEN);
+  expect(await sendOthers()).toEqual(ALL_SUCCEED);
   expect(ended).toEqual([]);
   await release();
   await waiting;
   expect(ended).toEqual([200, 200, 200, 200]);
 });
 
-test('creates that wait for a key do not delay other writes, and replay the first one when it is done', async () => {
+test('creates that wait for a key do not delay other requests, and replay the first one when it is done', async () => {
   const [key, email] = [freshKey(), freshAddress()];
   const { release } = await holdEmail(service.database, email);
   const ended: number[] = [];
@@ -59,9 +62,24 @@ test('creates that wait for a key do not delay other writes, and replay the firs
   });
   await untilUnderWay(1, service.database, 10, 100);
 
-  expect(await writeAll()).toEqual(ALL_WRITTEN);
+  expect(await sendOthers()).toEqual(ALL_SUCCEED);
   expect(ended).toEqual([]);
   await release();
   expect((await waiting).filter((replayed) => replayed === 'true').length).toBe(11);
   expect(ended).toEqual(Array.from({ length: 12 }, () => 201));
+});
+
+test('creates that wait for an email do not delay other requests, and are 409 when it is taken', async () => {
+  const email = freshAddress();
+  const { commit } = await holdEmail(service.database, email);
+  const ended: number[] = [];
+  const create = async () => void ended.push((await call('POST', USERS, { email })).status);
+  const waiting = times(4, create);
+  await untilUnderWay(isPooled || isDistributed ? 4 : 2, service.database, 10, 30);
+
+  expect(await sendOthers()).toEqual(ALL_SUCCEED);
+  expect(ended).toEqual([]);
+  await commit();
+  await waiting;
+  expect(ended).toEqual([409, 409, 409, 409]);
 });
