@@ -13,6 +13,9 @@ import { reportWaits } from './wait-report.ts';
 
 const POLL_MS = 250;
 
+/** Any number except that of kysely's migrator: version 1.0.0 waits for it in a statement, which holds a snapshot. */
+const LOCK = '6083215794301857261';
+
 /** For how long a statement that conflicts with those of other sessions is sent again. */
 const MAX_RETRY_MS = 10_000;
 
@@ -39,12 +42,20 @@ export async function migrate(
   const session = await MigrationSession.open(postgres, signal);
   try {
     while ((await findPending(session.send, known)).length > 0) {
-      if (await session.takeLock()) await runPending(session, known, log);
+      if (await takeLock(session)) await runPending(session, known, log);
       else await sleep(POLL_MS);
     }
   } finally {
     session.end();
   }
+}
+
+/** Tries to become the session that migrates, until it ends. Resolves with whether it is. */
+async function takeLock({ send, engine }: MigrationSession): Promise<boolean> {
+  // Without advisory locks, several instances migrate at the same time. Each finds another one's result, or tries again.
+  if (!engine.hasOwnSessions) return true;
+  const [row] = await send(sql<{ is_ours: boolean }>`select pg_try_advisory_lock(${LOCK}) as is_ours`);
+  return row?.is_ours === true;
 }
 
 /** The record has the form of kysely's migrator, which version 1.0.0 uses. */

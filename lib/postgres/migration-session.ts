@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely';
+import type { RawBuilder } from 'kysely';
 import type { Settings } from '../settings/settings.ts';
 import { compile } from './prepared-statement.ts';
 import {
@@ -11,9 +11,6 @@ import {
 
 /** All users of a table queue behind a change of it that waits for the table's lock. */
 const LOCK_TIMEOUT_MS = 900;
-
-/** Any number except that of kysely's migrator: version 1.0.0 waits for it in a statement, which holds a snapshot. */
-const LOCK = '6083215794301857261';
 
 /** If the client disappears, PostgreSQL ends an idle session after five seconds, and a busy one without acknowledgements. */
 const SESSION = {
@@ -67,14 +64,6 @@ export class MigrationSession {
     const results = [await this.#session.query({ text, values: [...parameters] })].flat();
     return results.at(-1)?.rows ?? [];
   };
-
-  /** Tries to become the session that migrates, until it ends. Resolves with whether it is. */
-  async takeLock(): Promise<boolean> {
-    // Without advisory locks, several instances migrate at the same time. Each finds another one's result, or tries again.
-    if (!this.engine.hasOwnSessions) return true;
-    const [row] = await this.send(sql<{ is_ours: boolean }>`select pg_try_advisory_lock(${LOCK}) as is_ours`);
-    return row?.is_ours === true;
-  }
 
   /** The sessions for which this one waits, as another session sees them. */
   async findBlockers(): Promise<readonly Readonly<Record<string, unknown>>[]> {
