@@ -172,8 +172,9 @@ export class SessionExecutor implements Executor {
   /** While PostgreSQL refuses further sessions, no statement is added to a busy one if another executor waits for it. */
   get #depth(): number {
     const { depth, peers } = this.#options;
-    const isWanted = (peer: SessionExecutor) => peer !== this && peer.#queue.size > 0;
-    return this.#hosts.refusesSessions && [...peers].some(isWanted) ? 1 : depth;
+    if (this.#hosts.refusesSessions)
+      for (const peer of peers) if (peer !== this && peer.#queue.size > 0) return 1;
+    return depth;
   }
 
   /** Number of its sessions that writes leave to reads. */

@@ -10,26 +10,26 @@ const READY_FOR_QUERY = 'Z'.charCodeAt(0);
 const MAX_LENGTH_BYTES = 2 ** 24;
 
 /** Whether a message may come before or after the session has begun, and its length, or what follows the length in Latin-1. */
-type Form = readonly [when: 'start' | 'session' | 'any', content: number | RegExp];
+type Form = { readonly when: 'start' | 'session' | 'any'; readonly content: number | RegExp };
 
 /** The messages by their types. The service neither copies nor asks for a part of the rows. */
 const FORMS: Readonly<Record<string, Form>> = {
   // After the number of the method in decimal and a space.
-  R: ['start', /^(?:[03] |5 .{4}|10 (?:[^\0]+\0)+\0|1[12] .*)$/s],
-  K: ['start', 12],
-  S: ['any', /^[^\0]+\0[^\0]*\0$/],
-  A: ['any', /^.{4}[^\0]+\0[^\0]*\0$/s],
-  N: ['any', /^(?:[^\0]+\0)+\0$/],
-  E: ['any', /^(?=(?:[^\0]+\0)*C[0-9A-Z]{5}\0)(?:[^\0]+\0)+\0$/],
-  Z: ['any', 5],
-  1: ['session', 4],
-  2: ['session', 4],
-  3: ['session', 4],
-  n: ['session', 4],
-  t: ['session', /^../s],
-  T: ['session', /^..(?:[^\0]*\0.{18})*$/s],
-  D: ['session', /^../s],
-  C: ['session', /^[^\0]+\0$/],
+  R: { when: 'start', content: /^(?:[03] |5 .{4}|10 (?:[^\0]+\0)+\0|1[12] .*)$/s },
+  K: { when: 'start', content: 12 },
+  S: { when: 'any', content: /^[^\0]+\0[^\0]*\0$/ },
+  A: { when: 'any', content: /^.{4}[^\0]+\0[^\0]*\0$/s },
+  N: { when: 'any', content: /^(?:[^\0]+\0)+\0$/ },
+  E: { when: 'any', content: /^(?=(?:[^\0]+\0)*C[0-9A-Z]{5}\0)(?:[^\0]+\0)+\0$/ },
+  Z: { when: 'any', content: 5 },
+  1: { when: 'session', content: 4 },
+  2: { when: 'session', content: 4 },
+  3: { when: 'session', content: 4 },
+  n: { when: 'session', content: 4 },
+  t: { when: 'session', content: /^../s },
+  T: { when: 'session', content: /^..(?:[^\0]*\0.{18})*$/s },
+  D: { when: 'session', content: /^../s },
+  C: { when: 'session', content: /^[^\0]+\0$/ },
 };
 const BY_TYPE = Array.from({ length: 256 }, (_, type) => FORMS[String.fromCharCode(type)]);
 
@@ -57,13 +57,13 @@ export class MessageCheck {
     return end;
   }
 
-  #isDue([when, content]: Form, length: number): boolean {
+  #isDue({ when, content }: Form, length: number): boolean {
     if (when !== 'any' && (when === 'session') !== this.#hasBegun) return false;
     return typeof content === 'number' ? length === content : length > 4 && length <= MAX_LENGTH_BYTES;
   }
 }
 
-function isWellFormed([, form]: Form, bytes: Buffer, at: number, end: number): boolean {
+function isWellFormed({ content: form }: Form, bytes: Buffer, at: number, end: number): boolean {
   const begin = at + HEADER_BYTES;
   if (typeof form === 'number') return true;
   if (bytes[at] === DATA_ROW) return hasFields(bytes, begin, end);
