@@ -17,6 +17,9 @@ type ReleasedParts = ExchangeParts & {
 /** In seconds: time limit of each of the last steps, so that the process ends in time. */
 const LAST_STEP_S = 0.5;
 
+/** In seconds: maximum time for which connections that wait are accepted before the listener closes. */
+const ACCEPTING_S = 1;
+
 /**
  * In seconds: maximum time for which requests on open connections are served after the listener has closed. Balancers keep
  * connections open, and send requests on them until a response has `Connection: close`.
@@ -26,8 +29,8 @@ const LINGER_S = 1;
 /** In seconds: by how much the linger may exceed the time limit of the drain, so that the process ends in time. */
 const LINGER_GRACE_S = 0.2;
 
-/** Turns of the event loop, at most, in which connections are accepted before the listener closes. */
-const MAX_ACCEPTING_TURNS = 20;
+/** A turn of the event loop that took longer may have left connections that have arrived during it. */
+const SHORT_TURN_MS = 1;
 
 /** In seconds: time limit for the last lines of the log. */
 export const LAST_LINES_S = 0.3;
@@ -40,8 +43,10 @@ export async function shutDown(parts: ReleasedParts): Promise<void> {
   await sleep(service.settings.shutdown.readinessDelay * 1000);
   const isDrained = await drainRequests(parts);
   const { drainTimeout, serverTimeout = Number.POSITIVE_INFINITY } = service.settings.shutdown;
-  const left = Math.min(drainTimeout + LINGER_GRACE_S, Math.max(serverTimeout, 0)) - parts.inFlight.drainAge;
-  await close(parts, isDrained ? Math.min(LINGER_S, left) : 0);
+  const end = Math.min(drainTimeout + LINGER_GRACE_S, Math.max(serverTimeout, 0));
+  const left = () => (isDrained ? end - parts.inFlight.drainAge : 0);
+  await acceptWaiting(parts.server, Math.min(ACCEPTING_S, left()));
+  await close(parts, Math.min(LINGER_S, left()));
   await telemetry?.shutDown();
   await lines.end(LAST_LINES_S);
 }
@@ -78,12 +83,34 @@ async function drainRequests({ service, admissions, inFlight }: ReleasedParts): 
 }
 
 /**
+ * Accepts the connections that the kernel has accepted: when the listener closes, it resets those that are left. Node accepts
+ * one in each turn of the event loop. Returns after a turn that has accepted none and in which hardly one can have arrived, or
+ * after `seconds`.
+ */
+async function acceptWaiting(server: Server, seconds: number): Promise<void> {
+  const end = performance.now() + seconds * 1000;
+  let isQuiet = false;
+  const onConnection = () => {
+    isQuiet = false;
+  };
+  server.on('connection', onConnection);
+  // The rest of this turn may accept nothing, although connections wait.
+  await setImmediate();
+  while (!isQuiet && performance.now() < end) {
+    const begun = performance.now();
+    isQuiet = true;
+    await setImmediate();
+    isQuiet &&= performance.now() - begun < SHORT_TURN_MS;
+  }
+  server.off('connection', onConnection);
+}
+
+/**
  * Closes the listener, serves open connections for `linger` seconds, and closes everything. Requests and responses in
  * progress then have half a second (`LAST_STEP_S`). Connections without one are closed at once.
  */
 async function close({ server, connections, responses, inFlight, service }: ReleasedParts, linger: number) {
   const closed = once(server, 'close');
-  await acceptWaiting(server);
   // http's own close would also cut off responses that are not sent yet.
   NetServer.prototype.close.call(server);
   if (linger > 0) await Promise.race([closed, sleep(linger * 1000)]);
@@ -96,20 +123,4 @@ async function close({ server, connections, responses, inFlight, service }: Rele
   server.closeIdleConnections();
   await Promise.all([closed, database]);
   clearTimeout(cut);
-}
-
-/** Accepts the connections that the kernel has accepted. When the listener closes, the kernel resets those that are left. */
-async function acceptWaiting(server: Server): Promise<void> {
-  let isAccepting = true;
-  const onConnection = () => {
-    isAccepting = true;
-  };
-  server.on('connection', onConnection);
-  // The rest of this turn may accept nothing, although connections wait.
-  await setImmediate();
-  for (let turn = 0; isAccepting && turn < MAX_ACCEPTING_TURNS; turn += 1) {
-    isAccepting = false;
-    await setImmediate();
-  }
-  server.off('connection', onConnection);
 }

@@ -122,7 +122,7 @@ test('connections that the kernel has accepted when the drain ends are served', 
   const Authorization = `Bearer ${await service.issuer.sign()}`;
   service.signal('SIGSTOP');
   await lock.release();
-  const connections = await Promise.all(Array.from({ length: 20 }, () => connectTo(service.url)));
+  const connections = await Promise.all(Array.from({ length: 50 }, () => connectTo(service.url)));
   for (const connection of connections) connection.send(requestText(`GET ${USERS}`, { Authorization }));
   service.signal('SIGCONT');
 
