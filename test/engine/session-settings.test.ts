@@ -92,6 +92,15 @@ describe('responses are identical byte for byte', () => {
     expect(await responses()).toEqual(usual);
   });
 
+  test.each([
+    ['bytea_output', 'escape'],
+    ['extra_float_digits', '-15'],
+  ])('if %s is %s', async (name, value) => {
+    await set({ name, value });
+
+    expect(await responses()).toEqual(usual);
+  });
+
   test('with a TimeZone of each offset, with and without daylight saving time', {
     timeout: 120_000,
   }, async () => {

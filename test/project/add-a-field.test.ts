@@ -36,7 +36,7 @@ const NAMING_FIELDS = [
   'test/idempotency/digests.test.ts',
   'test/users/external-id-migration.test.ts',
   'test/users/fields.test.ts',
-  'test/users/list-json.test.ts',
+  'test/http/plain-json.test.ts',
 ];
 
 const folder = copyOfProject(openFolder(), [...CHECKED, ...PAGES]);

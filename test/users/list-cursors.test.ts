@@ -1,9 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { fields } from '../../lib/users/fields.ts';
 import { cursorAfter } from '../../lib/users/list-cursor.ts';
 import { UserListQuery } from '../../lib/users/list-query.ts';
 import { UserList } from '../../lib/users/user-list.ts';
-import { nullFields } from '../stage/any-user.ts';
-import { rowsOf } from '../stage/received-rows.ts';
 import { refusal, success, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { statementsRunBy } from '../stage/statements.ts';
@@ -113,9 +112,15 @@ describe('Link leads to the next page', () => {
   });
 
   test('with cursor if skip would exceed its maximum', async () => {
-    const times = { created_at: 1_767_225_600_123, updated_at: 1_767_225_600_123 };
-    const user = { ...nullFields, ...(all[0] as UserBody), ...times, version: '1' };
-    const list = new UserList(statementsRunBy(async () => rowsOf([user, user]) as never));
+    // A row in binary, whose texts are null.
+    const row = fields.map(({ sqlType }) => {
+      const length = { uuid: 16, timestamptz: 8, boolean: 1, text: 0 }[sqlType];
+      const field = Buffer.alloc(4 + length);
+      field.writeInt32BE(length || -1);
+      return field;
+    });
+    const rows = Array(2).fill({ bytes: Buffer.concat(row), at: 0 });
+    const list = new UserList(statementsRunBy(async () => rows as never));
     const nextAfter = async (skip: string) =>
       new URLSearchParams((await list.read(UserListQuery.parse({ skip, limit: '1' }))).next?.split('?')[1]);
 
