@@ -7,8 +7,8 @@ import { createdFields, type UniqueName } from './fields.ts';
 import type { User } from './user.ts';
 import { userColumns } from './user-statements.ts';
 
-/** In milliseconds. With less time left, a statement is not sent. */
-const MIN_ATTEMPT_MS = 20;
+/** In milliseconds. With less time left, a statement is not sent, because a session may have to be opened for it. */
+const MIN_ATTEMPT_MS = 50;
 
 /** In milliseconds. The earlier request reaches its time limit first, and its fault shows what it waited for. */
 const GRACE_MS = 100;

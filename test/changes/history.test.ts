@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { maintain } from '../../lib/cleanup.ts';
 import { latestMigration, migrations } from '../../lib/migrations/index.ts';
@@ -92,7 +93,7 @@ describe('after history was lost and as many changes were written again,', () =>
     await untilPolling(administrator);
     // In one statement, as a poll sees it after a failover: another change has the position of the lost one.
     await query(
-      'UPDATE user_changes SET user_id = gen_random_uuid(), identity = identity # 1 WHERE position = (SELECT position FROM user_changes_head)',
+      `UPDATE user_changes SET user_id = '${randomUUID()}', identity = identity # 1 WHERE position = (SELECT position FROM user_changes_head)`,
     );
 
     for (const page of await Promise.all(waiting)) expect(page).toEqual(expired(CHANGES));

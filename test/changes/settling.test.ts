@@ -49,7 +49,9 @@ async function maintain(times: number): Promise<void> {
   const cleanup = new Cleanup(database.statements, 30);
   for (let count = 0; count < times; count += 1) {
     await cleanup.run();
-    await writer.query("UPDATE user_changes_head SET noted_at = noted_at - interval '10 minutes'");
+    await writer.query(
+      "UPDATE user_changes_head SET noted_at = (noted_at AT TIME ZONE 'UTC' - interval '10 minutes') AT TIME ZONE 'UTC'",
+    );
   }
 }
 

@@ -37,7 +37,8 @@ async function migrate(database: Database): Promise<void> {
     const { sql, parameters } = compile(statement);
     return (await client.query(sql, [...parameters])).rows;
   };
-  const engine = engineProfile({ engine: 'postgresql', pooler: 'none' });
+  // Its commands work on Citus, too.
+  const engine = engineProfile({ engine: 'distributed', pooler: 'none' });
   await client.query('CREATE TABLE kysely_migration (name text PRIMARY KEY, timestamp text)');
   for (const [name, migration] of Object.entries(migrations)) {
     await migration(send, engine);

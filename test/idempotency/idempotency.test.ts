@@ -13,7 +13,7 @@ const REPLAYED = { 'idempotency-replayed': 'true' };
 const age = (hours: number) =>
   inDatabase(
     service.database,
-    `UPDATE idempotency_keys SET created_at = created_at - interval '${hours} hours'`,
+    `UPDATE idempotency_keys SET created_at = (created_at AT TIME ZONE 'UTC' - interval '${hours} hours') AT TIME ZONE 'UTC'`,
   );
 
 const created = async (event: string, id: string) =>

@@ -7,6 +7,7 @@ import { isServed } from '../../host/development/postgres/server.ts';
 import { startPostgres } from '../../host/development/postgres.ts';
 import { connectNodes, createDirectory, isCitus } from './citus.ts';
 import { distributedHabits, isDistributed } from './distributed.ts';
+import { hold } from './locks.ts';
 import { isPooled, settingsBehindPooler } from './pooled.ts';
 import { startContainer } from './postgres-container.ts';
 import { inDatabase, type PostgresServer } from './rows.ts';
@@ -55,8 +56,9 @@ export async function createDatabase({ encoding, locale = '' }: DatabaseOptions 
   const name = `test_${randomBytes(8).toString('hex')}`;
   // The locale C supports every encoding.
   const options = encoding ? `ENCODING ${encoding} LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C'` : locale;
-  await query(server, `CREATE DATABASE ${name} TEMPLATE template0 STRATEGY FILE_COPY ${options}`);
-  if (isCitus) await createOnCitus(inject('citus'), name);
+  for (const node of isCitus ? inject('citus') : [server])
+    await query(node, `CREATE DATABASE ${name} TEMPLATE template0 STRATEGY FILE_COPY ${options}`);
+  if (isCitus) await connectOnCitus(inject('citus'), name);
   else if (isDistributed) await query({ ...server, database: name }, ...distributedHabits(name));
   if (isPooled) await query(server, ...settingsBehindPooler(name));
   return {
@@ -73,17 +75,19 @@ export async function createDatabase({ encoding, locale = '' }: DatabaseOptions 
   };
 }
 
-/** Makes the database at the coordinator one of Citus. All tables are in a schema that lies on one worker. */
-async function createOnCitus(nodes: readonly PostgresServer[], name: string): Promise<void> {
-  const [coordinator, ...workers] = nodes as [PostgresServer, ...PostgresServer[]];
-  for (const worker of workers) await query(worker, `CREATE DATABASE ${name} TEMPLATE template0`);
-  await connectNodes(nodes, name);
+/** Makes the databases of the nodes one of Citus. All tables are in a schema that lies on one worker. */
+async function connectOnCitus(nodes: readonly PostgresServer[], name: string): Promise<void> {
+  const [coordinator] = nodes as [PostgresServer];
+  // A new node gets the roles of all databases, which two sessions cannot alter at the same time.
+  const lock = await hold({ ...coordinator, name: coordinator.database }, 'SELECT pg_advisory_xact_lock(1)');
+  await connectNodes(nodes, name).finally(lock.release);
   await createDirectory(coordinator, name, 'directory');
   await query(
     { ...coordinator, database: name },
     // Tests change and reset the settings of the database.
     `ALTER ROLE ${coordinator.user} IN DATABASE ${name} SET search_path = directory`,
     `ALTER DATABASE ${name} SET jit = off`,
+    `ALTER DATABASE ${name} SET client_connection_check_interval = '500ms'`,
   );
 }
 

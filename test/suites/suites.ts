@@ -41,7 +41,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     proves:
       'The tests that reach PostgreSQL pass with Citus and schema-based sharding. Directories are moved, and a worker is killed.',
     needs: "Citus in Debian's PostgreSQL 15, or in the PostgreSQL whose programs CITUS_BIN names",
-    takes: '15 minutes',
+    takes: '8 minutes',
     repeatedExcept: LEFT_OUT_OF_CITUS,
     tests: { env: { TEST_POSTGRES_ENGINE: 'citus' }, globalSetup: ['test/citus/postgres.ts'] },
   },

@@ -29,9 +29,13 @@ async function earlierDatabase(options: DatabaseOptions = {}) {
 }
 
 async function useEarlierIndexes({ admin }: Pick<Earlier, 'admin'>): Promise<void> {
-  await admin.query(
-    'DROP INDEX IF EXISTS users_email_key, users_email_key_ccnew, users_email_key_ccold, users_email_unicode_idx',
-  );
+  for (const index of [
+    'users_email_key',
+    'users_email_key_ccnew',
+    'users_email_key_ccold',
+    'users_email_unicode_idx',
+  ])
+    await admin.query(`DROP INDEX IF EXISTS ${index}`);
   await admin.query('DROP INDEX users_external_id_key');
   await admin.query('CREATE UNIQUE INDEX users_email_key ON users (lower(upper(email)))');
   await admin.query(
