@@ -62,13 +62,9 @@ export class DeadSessionWatch {
     await sleep(READ_DELAY_MS);
     const dead = idle.filter(({ awaitsResponse, heardAt }) => awaitsResponse && heardAt < since);
     if (dead.length === 0) return;
-    for (const session of this.#watched) {
-      if (session.awaitsResponse || session.heardAt > since - MAX_SILENCE_MS) continue;
-      // An executor takes an error for the end of an idle session.
-      session.emit('error', new Error(DEAD));
-      session.abandon(DEAD);
-    }
-    for (const session of dead) session.abandon(DEAD);
+    const isSilent = (session: Session) =>
+      !session.awaitsResponse && session.heardAt <= since - MAX_SILENCE_MS;
+    for (const session of [...this.#watched].filter(isSilent).concat(dead)) session.abandon(DEAD);
   }
 
   /**
