@@ -118,16 +118,18 @@ test.each(['ROLE account', 'DATABASE postgres'])(
 test('at the start, a write does not wait behind a slow one', async () => {
   for (let round = 0; round < 3; round += 1) {
     const service = await start();
-    const slow = service.call('POST', USERS, { email: slowAddress(2.2) });
+    let isSlowOver = false;
+    const slow = service.call('POST', USERS, { email: slowAddress(2.2) }).finally(() => {
+      isSlowOver = true;
+    });
     await until(
       'it runs',
       async () => (await postgres.countSessions(`state = 'active' AND ${INSERTS}`)) === 1,
     );
     await sleep(50 * round);
-    const begun = performance.now();
 
     expect((await service.create()).status).toBe(201);
-    expect(performance.now() - begun).toBeLessThan(1500);
+    expect(isSlowOver).toBe(false);
     expect((await slow).status).toBe(201);
   }
 });
