@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { administratorOf } from '../stage/administration.ts';
-import { readResponse, refusal, USERS } from '../stage/responses.ts';
+import { freshKey } from '../stage/keyed.ts';
+import { freshAddress, readResponse, refusal, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
@@ -26,7 +27,13 @@ test('requests without a valid token and with invalid bodies are 401, and take n
 });
 
 test('the pool has at most SVC_POSTGRES_POOL_SIZE connections, and readiness has one', async () => {
-  await Promise.all(Array.from({ length: 100 }, () => service.call('GET', USERS)));
+  // Requests of each executor of statements.
+  const send = () => [
+    service.call('GET', USERS),
+    service.call('POST', USERS, { email: freshAddress() }),
+    service.call('POST', USERS, { email: freshAddress() }, { headers: { 'idempotency-key': freshKey() } }),
+  ];
+  for (let round = 0; round < 5; round += 1) await Promise.all(Array.from({ length: 30 }, send).flat());
   await Promise.all(Array.from({ length: 20 }, () => fetch(`${service.url}/ready`)));
 
   expect(await admin.countSessions()).toBeLessThanOrEqual(11);
