@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { ListRow, PreparedStatement, Statements } from '../postgres/index.ts';
+import { type ListRow, limitedTo, type PreparedStatement, type Statements } from '../postgres/index.ts';
 import { queryWith } from '../text.ts';
 import { foldedEmail } from './email.ts';
 import { type UniqueName, uniqueNames } from './fields.ts';
@@ -93,7 +93,8 @@ function lookupBy(statements: Statements, isFound: RawBuilder<unknown>) {
   return statements.batchedRead<User>(
     'SELECT users',
     'text',
-    (keys) => sql`select given.key, ${userColumns} from unnest(${keys}) as given (key)
+    (keys) => sql`select given.key, ${userColumns}
+      from (select * from unnest(${keys}) as given (key) ${limitedTo(keys)}) as given
       cross join lateral (select * from users where ${isFound} limit 1) as users`,
   );
 }
