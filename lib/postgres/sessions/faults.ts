@@ -63,7 +63,7 @@ export function isUnmigrated(fault: unknown): boolean {
 /** `if not exists` does not always notice the same change of another session (XX000: "tuple concurrently updated"). */
 export function isSchemaConflict(fault: unknown): boolean {
   const isInCatalog = sqlState(fault) === '23505' && (fault as { schema?: string }).schema === 'pg_catalog';
-  return isInCatalog || hasState(fault, /^(55P03|40001|40P01|42710|42P07|XX000)$/);
+  return isInCatalog || hasState(fault, /^(55P03|40001|40P01|42710|42P01|42P07|XX000)$/);
 }
 
 /** The server accepts no writes, or no longer accepts them. */
