@@ -153,9 +153,12 @@ function selectUsers(words: ReadonlySet<string | undefined>, given: PageParamete
     order by ${moment} ${direction}, users.id ${direction} limit ${given.limit} offset ${given.skip}`;
 }
 
-/** A time from milliseconds since 1970. Unlike a text, a number does not depend on DateStyle and TimeZone. */
+/**
+ * A time from milliseconds since 1970. Unlike a text, a number does not depend on DateStyle and TimeZone. Citus sends it to
+ * a worker as a text, so the digits of a float would depend on `extra_float_digits`.
+ */
 function timestamp(milliseconds: number | undefined): RawBuilder<unknown> {
-  return sql`to_timestamp(${milliseconds}::float8 / 1000)::timestamptz(3)`;
+  return sql`(timestamptz 'epoch' + ${milliseconds}::bigint * interval '1 millisecond')::timestamptz(3)`;
 }
 
 /** The next link has `skip` if the request has a `skip` above 0 and the sum is allowed. Otherwise it has a cursor. */
