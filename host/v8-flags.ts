@@ -5,8 +5,8 @@ import { setFlagsFromString } from 'node:v8';
  * start. host/README.md gives the reason, and why the flags are not in the command line.
  *
  * The heap is kept close to the live data. V8 lets it grow to several times that size before it collects: under batches
- * of 100 from 64 callers the process took 230 MB, and now takes 136 to 143 MB. Batches cost more CPU time for it, and
- * nothing else does: test/benchmark/figures/README.md has the figures.
+ * of 100 from 64 callers the process takes 159 to 161 MB instead of 219 to 233 MB. Batches cost more CPU time for it, and
+ * nothing else does: test/benchmark/figures/README.md.
  */
 export function setHeapFlags(): void {
   setFlagsFromString('--no-allocation-site-pretenuring');
