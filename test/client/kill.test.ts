@@ -235,7 +235,7 @@ test(`after ${KILLS} kills of the relay, the receiver, the service and PostgreSQ
     const received = new Set(acceptedOf(readLives()).map(({ id }) => id));
     return changes.every(({ id }) => received.has(id));
   };
-  await until('all are delivered', isDelivered, { seconds: 60 });
+  await until('all are delivered', isDelivered, { seconds: 60 + 4 * KILLS });
   relay.signal('SIGTERM');
   const { code } = await relay.ended;
   receiver?.kill('SIGKILL');
