@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { freePort } from '../../host/development/free-port.ts';
 import { startDebianPostgres } from '../stage/debian-postgres.ts';
 import { hastySettings } from '../stage/postgres.ts';
+import { hasEngine } from '../stage/postgres-container.ts';
 
 /** A coordinator and two workers of Citus, the coordinator first. */
 export type Nodes = Awaited<ReturnType<typeof startNodes>>;
@@ -22,8 +24,40 @@ const SETTINGS = {
 
 /** Starts the nodes. Nothing connects them yet. */
 export async function startNodes() {
-  if (!existsSync(join(dirname(PROGRAMS), 'lib/citus.so')))
-    throw new Error(`no Citus beside ${PROGRAMS}: set CITUS_BIN to the programs of a PostgreSQL that has it`);
-  const start = () => startDebianPostgres(SETTINGS, dirname(PROGRAMS));
+  const start = await findStart();
   return [await start(), await start(), await start()] as const;
+}
+
+async function findStart() {
+  if (existsSync(join(dirname(PROGRAMS), 'lib/citus.so')))
+    return () => startDebianPostgres(SETTINGS, dirname(PROGRAMS));
+  if (!process.env.CITUS_BIN && (await hasEngine())) return startContainer;
+  throw new Error(`no Citus beside ${PROGRAMS}: set CITUS_BIN to the programs of a PostgreSQL that has it`);
+}
+
+/** A node in the network of the host, whose port it has. Written from the documentation of the image, and not tried. */
+async function startContainer() {
+  const { GenericContainer, Wait } = await import('testcontainers');
+  const port = await freePort();
+  const options = Object.entries({ ...SETTINGS, port }).flatMap(([name, value]) => [
+    '-c',
+    `${name}=${value}`,
+  ]);
+  const container = await new GenericContainer('citusdata/citus:13.2')
+    .withNetworkMode('host')
+    .withEnvironment({ POSTGRES_HOST_AUTH_METHOD: 'trust' })
+    .withCommand(['postgres', ...options])
+    .withWaitStrategy(Wait.forLogMessage(/ready to accept connections/, 2))
+    .start();
+  return {
+    ...{ host: '127.0.0.1', port, user: 'postgres', password: '', database: 'postgres' },
+    async kill() {
+      await container.stop({ remove: false, timeout: 0 });
+    },
+    /** After `kill`, on the same port. */
+    start: () => container.restart(),
+    async stop() {
+      await container.stop();
+    },
+  };
 }

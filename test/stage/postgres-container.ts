@@ -56,7 +56,8 @@ async function refuseAfter(milliseconds: number): Promise<never> {
   throw new Error(`not there after ${milliseconds / 1000} seconds`);
 }
 
-async function hasEngine(): Promise<boolean> {
+/** Whether a container engine responds. */
+export async function hasEngine(): Promise<boolean> {
   const responses = await Promise.all(engineAddresses().map(answersPing));
   return responses.includes(true);
 }
