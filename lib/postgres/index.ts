@@ -15,4 +15,4 @@ export {
   violatesUnique,
 } from './sessions/index.ts';
 export { clock, isInSchema } from './statement-parts.ts';
-export { limitedTo, repeatUntilDone, type SqlType, type Statements } from './statements.ts';
+export { repeatUntilDone, type SqlType, type Statements } from './statements.ts';

@@ -74,19 +74,8 @@ export class Statements extends Sender {
 
 function givenRows(columns: readonly (readonly [string, SqlType])[], lists: Values): RawBuilder<unknown> {
   const names = sql.join(columns.map(([name]) => sql.ref(name)));
-  const values = columns.map(([name, type]) => sql`${lists[name]}::${sql.raw(type)}[]`);
-  return sql`given as materialized (
-    select * from unnest(${sql.join(values)}) as given (${names}) ${limitedTo(values[0])}
-  )`;
-}
-
-/**
- * Limits the rows of lists to the length of one of them, and so to all rows. PostgreSQL takes a limit that it does not know
- * for a tenth of the rows. It then plans the statement for one row, and once: without a limit it planned each single write
- * anew, which took three to four times the time of the write.
- */
-export function limitedTo(list: RawBuilder<unknown> | undefined): RawBuilder<unknown> {
-  return sql`limit cardinality(${list})`;
+  const values = sql.join(columns.map(([name, type]) => sql`${lists[name]}::${sql.raw(type)}[]`));
+  return sql`given as materialized (select * from unnest(${values}) as given (${names}))`;
 }
 
 /** Repeats an attempt until it resolves with a result. The time limit of the request's statements ends the repetition. */

@@ -19,7 +19,7 @@ export const CHANGE_TYPES = ['created', 'updated', 'deleted'] as const;
 
 /**
  * The common table expression that records a change for each row of `written` (`id`, `version`, `changed`, `moment`),
- * in the same statement. Without an `author`, each row has one of its own, which `given` contains by the `id` of the row.
+ * in the same statement. Without an `author`, each row has one of its own: a created one in `given`, any other in `written`.
  * The rows are locked when they draw their numbers from the sequence. A number of at most `settled_before` shows that the
  * sequence was set back. On an engine that is serializable, writes must not read the head, because readers update it.
  */
@@ -28,23 +28,23 @@ export function recorded(
   type: (typeof CHANGE_TYPES)[number],
   author?: Author,
 ): RawBuilder<unknown> {
-  const rows = author ? sql`drawn` : sql`drawn join given using (id)`;
-  const values = author
-    ? sql`${author.actor}::text, ${author.request_id}::text`
-    : sql`given.actor, given.request_id`;
+  // An insert returns columns of its table only.
+  const isJoined = !author && type === 'created';
+  const own = author || isJoined ? sql`` : sql`, actor, request_id`;
+  const values = author ? sql`${author.actor}::text, ${author.request_id}::text` : sql`actor, request_id`;
   const settled = isPostgres
     ? sql`(select settled from user_changes_head order by position desc limit 1)`
     : sql`null::bigint`;
   return sql`drawn as materialized (
     select nextval('user_changes_unnumbered_sequence_seq') as sequence, ${randomInteger} as identity,
-      id, version, changed, moment
-    from (select id, version, changed, moment from written order by id) as written
+      id, version, changed, moment${own}
+    from (select id, version, changed, moment${own} from written order by id) as written
   ), recorded as (
     insert into user_changes_unnumbered
       (sequence, identity, user_id, version, type, changed, actor, request_id, time, settled_before)
       overriding system value
     select sequence, identity, id, drawn.version, ${sql.lit(CHANGE_TYPES.indexOf(type) + 1)}, changed, ${values}, moment, ${settled}
-    from ${rows} where ${isInSchema}
+    from drawn ${isJoined ? sql`join given using (id)` : sql``} where ${isInSchema}
   )`;
 }
 

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type ListRow, limitedTo, type PreparedStatement, type Statements } from '../postgres/index.ts';
+import type { ListRow, PreparedStatement, Statements } from '../postgres/index.ts';
 import { queryWith } from '../text.ts';
 import { foldedEmail } from './email.ts';
 import { type UniqueName, uniqueNames } from './fields.ts';
@@ -8,7 +8,7 @@ import { pageColumns, positionOf, usersJson } from './list-json.ts';
 import { MAX_SKIP, timestampRange, type UserListQuery } from './list-query.ts';
 import { USERS_PATH, type User } from './user.ts';
 import { type UserPage, userJson } from './user-reply.ts';
-import { userColumns } from './user-statements.ts';
+import { eachGiven, userColumns } from './user-statements.ts';
 
 /** The parameters of the statement for a query. Times are in milliseconds since 1970. */
 type PageParameters = ReturnType<typeof valuesOf>;
@@ -93,8 +93,8 @@ function lookupBy(statements: Statements, isFound: RawBuilder<unknown>) {
   return statements.batchedRead<User>(
     'SELECT users',
     'text',
-    (keys) => sql`select given.key, ${userColumns}
-      from (select * from unnest(${keys}) as given (key) ${limitedTo(keys)}) as given
+    (keys) => sql`with given as materialized (select * from unnest(${keys}) as given (key))
+      select given.key, ${userColumns} from ${eachGiven}
       cross join lateral (select * from users where ${isFound} limit 1) as users`,
   );
 }
