@@ -42,25 +42,19 @@ describe('a set with changing members', () => {
     expect(leftInOldSpace('ChurningSet')).toBeLessThan(5);
   });
 
-  test('has its members in the order of insertion, after any number of changes', () => {
+  test('has its members in the order of insertion, once each, after any number of changes', () => {
     const all = new ChurningSet<number>();
     const expected = new Set<number>();
     for (let n = 0; n < 5000; n += 1) {
       all.add(n);
       expected.add(n);
+      all.add(n);
       const leaving = n % 3 === 0 ? n : n - 100;
       expect(all.delete(leaving)).toBe(expected.delete(leaving));
     }
 
     expect([...all]).toEqual([...expected]);
     expect(all.size).toBe(expected.size);
-  });
-
-  test('has a member once', () => {
-    const all = new ChurningSet<string>();
-    for (let n = 0; n < 1000; n += 1) all.add('one');
-
-    expect([...all]).toEqual(['one']);
   });
 
   test('continues with the remaining members after a deletion during iteration', () => {

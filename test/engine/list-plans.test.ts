@@ -53,32 +53,12 @@ describe.each([
     ['the first', {}, undefined, ALL],
     ['the last', {}, 99_989, ALL],
     ['the newest', { sort: '-created_at' }, undefined, ALL],
-    ['the oldest, newest first', { sort: '-created_at' }, 10, ALL],
-    ['the first active', { is_active: 'true' }, undefined, ALL],
     ['the last active', { is_active: 'true' }, 99_980, ALL],
-    ['the first inactive', { is_active: 'false' }, undefined, INACTIVE],
     ['the last inactive', { is_active: 'false' }, 98_999, INACTIVE],
-    ['the newest inactive', { is_active: 'false', sort: '-created_at' }, undefined, INACTIVE],
     ['the oldest inactive, newest first', { is_active: 'false', sort: '-created_at' }, 1000, INACTIVE],
     ['the first after a time', { created_after: timeOf(50_000) }, undefined, ALL],
     ['the last after a time', { created_after: timeOf(10) }, 99_989, ALL],
-    ['the newest after a time', { created_after: timeOf(10), sort: '-created_at' }, undefined, ALL],
-    ['the oldest after a time, newest first', { created_after: timeOf(10), sort: '-created_at' }, 20, ALL],
-    ['the first before a time', { created_before: timeOf(99_990) }, undefined, ALL],
     ['the last before a time', { created_before: timeOf(99_990) }, 99_980, ALL],
-    ['the newest before a time', { created_before: timeOf(50_000), sort: '-created_at' }, undefined, ALL],
-    [
-      'the oldest before a time, newest first',
-      { created_before: timeOf(99_990), sort: '-created_at' },
-      10,
-      ALL,
-    ],
-    [
-      'the last between two times',
-      { created_after: timeOf(10), created_before: timeOf(99_990) },
-      99_980,
-      ALL,
-    ],
     [
       'the last inactive between two times',
       { is_active: 'false', created_after: timeOf(10), created_before: timeOf(99_990) },
@@ -86,12 +66,6 @@ describe.each([
       INACTIVE,
     ],
     ['of an external id', { external_id: 'hr-5' }, undefined, EXTERNAL_ID],
-    [
-      'of an external id and all other filters',
-      { external_id: 'hr-5', is_active: 'true', created_after: timeOf(1) },
-      9,
-      EXTERNAL_ID,
-    ],
     ['of an email', { email: 'USER-5@example.com' }, undefined, EMAIL],
     [
       'of an email and all other filters',
@@ -132,12 +106,4 @@ describe('a lookup that PostgreSQL planned while there were no users uses the in
 
     expect([cost.indexes, cost.wholeTables]).toEqual([[index], []]);
   });
-});
-
-test('the text of the statement depends on the names of its parameters, not on their values', async () => {
-  const one = await statementOf(queryOf({ ids: IDS.join(), created_after: timeOf(1), email: 'a@b' }, 5));
-  const other = await statementOf(queryOf({ ids: `${IDS[0]}`, created_after: timeOf(2), email: 'c@d' }, 6));
-
-  expect(one.sql).toBe(other.sql);
-  expect(one.sql).not.toContain('00000000');
 });

@@ -26,64 +26,37 @@ function sized(type: string, length: number): Buffer {
   return bytes;
 }
 
-/** What no session of the service may get at any time. */
-const ALWAYS: Readonly<Record<string, Buffer>> = {
-  'an unknown type': messageOf('!', 'what'),
-  'a length of 0': sized('N', 0),
-  'a length of 3': sized('S', 3),
-  'a length of 4 bytes, without a content': messageOf('E'),
-  'a length of 2 GiB': sized('E', 2 ** 31 - 1),
-  'a length of 4 GiB': sized('D', 2 ** 32 - 1),
-  'an error without its final zero': messageOf('E', 'SFATAL\0C57P01\0Mended\0'),
-  'an error without a zero': messageOf('E', 'SFATAL'),
-  'an error without a code': messageOf('E', 'SFATAL\0Mended\0\0'),
-  'a notice without its final zero': messageOf('N', 'SNOTICE\0C00000\0Mchecked\0'),
-  'a parameter without a value': messageOf('S', 'TimeZone\0'),
-  'a notification without a payload': messageOf('A', '\0\0\0\x01channel\0'),
-  'another version of the protocol': messageOf('v', '\0\x03\0\0\0\0\0\0'),
-  CopyInResponse: messageOf('G', '\0\0\0'),
-  CopyOutResponse: messageOf('H', '\0\0\0'),
-  CopyBothResponse: messageOf('W', '\0\0\0'),
-  CopyData: messageOf('d', 'data'),
-  CopyDone: messageOf('c'),
-  EmptyQueryResponse: messageOf('I'),
-  PortalSuspended: messageOf('s'),
-  FunctionCallResponse: messageOf('V', '\0\0\0\0'),
-};
-
 const AT_START: Readonly<Record<string, Buffer>> = {
-  'an unknown type': messageOf('!', 'what'),
-  'a length of 0': sized('N', 0),
   'an error without its final zero': messageOf('E', 'SFATAL\0C57P01\0Mended\0'),
-  'another version of the protocol': messageOf('v', '\0\x03\0\0\0\0\0\0'),
   'the authentication method gss': authentication(7),
-  'the authentication method sspi': authentication(9),
-  'the authentication method krb5': authentication(2),
   'an unknown authentication method': authentication(99),
   'unknown mechanisms': authentication(10, 'SCRAM-SHA-512\0\0'),
   'mechanisms without their final zero': authentication(10, 'SCRAM-SHA-256\0'),
-  'no mechanism': authentication(10, '\0'),
   'a challenge that was not asked for': authentication(11, 'r=a,s=YQ==,i=4096'),
   'an end of SCRAM that was not asked for': authentication(12, 'v=YQ=='),
   'a salt that is too short': authentication(5, 'ab'),
   'an authentication without a method': messageOf('R', '\0'),
   'a key that is too short': messageOf('K', '\0\0\0\x01'),
   'a row before the session': messageOf('D', '\0\0'),
-  'a completed command before the session': messageOf('C', 'SELECT 1\0'),
 };
 
 const IN_A_SESSION: Readonly<Record<string, Buffer>> = {
-  ...ALWAYS,
+  'an unknown type': messageOf('!', 'what'),
+  'a length of 3': sized('S', 3),
+  'a length of 2 GiB': sized('E', 2 ** 31 - 1),
+  'an error without its final zero': messageOf('E', 'SFATAL\0C57P01\0Mended\0'),
+  'an error without a code': messageOf('E', 'SFATAL\0Mended\0\0'),
+  'a notice without its final zero': messageOf('N', 'SNOTICE\0C00000\0Mchecked\0'),
+  'a parameter without a value': messageOf('S', 'TimeZone\0'),
+  'a notification without a payload': messageOf('A', '\0\0\0\x01channel\0'),
+  CopyInResponse: messageOf('G', '\0\0\0'),
   'a request for the password': authentication(3),
-  'another key': messageOf('K', '\0\0\0\x01\0\0\0\x01'),
   'a row with too few fields': messageOf('D', '\0\x01\0\0\0\x01a'),
   'a row with too many fields': messageOf('D', `\0\x20${'\xff\xff\xff\xff'.repeat(32)}`),
-  'a row without fields': messageOf('D', '\0\0'),
   'a row of negative length': messageOf('D', '\0\x01\xff\xff\xff\xf0'),
   'a field longer than its row': messageOf('D', '\0\x01\0\0\x01\0a'),
   'a row with bytes behind its fields': messageOf('D', '\0\x01\0\0\0\x01abc'),
   'columns without an end': messageOf('T', '\0\x01name'),
-  'more columns than it says': messageOf('T', `\x7f\xffname\0${'\0'.repeat(18)}`),
   'the end of a statement without a completed command': messageOf('Z', 'I'),
   'a completed command without its final zero': messageOf('C', 'SELECT 1'),
   'a completed command of other rows': messageOf('C', 'SELECT 9\0'),
@@ -157,59 +130,53 @@ describe('in the middle of a load', () => {
     return responses.map(({ status }) => status);
   }
 
-  test.each(
-    Object.entries(IN_A_SESSION).map(([name, bytes], index) => ({
-      name,
-      bytes,
-      before: index % 2 === 0 ? 'D' : 'C',
-    })),
-  )(
-    '$name before $before closes the session: 200 or 503, and recovery by itself',
-    async ({ bytes, before }) => {
-      await proxy.pass();
+  const untilServed = () =>
+    until('requests are served', async () => (await load()).every((status) => status < 300));
+
+  /** Changes the messages of new sessions, and waits until requests are served on such sessions. */
+  async function interfere(pass: Parameters<typeof messagesThrough>[0]): Promise<void> {
+    await proxy.pass();
+    proxy.answersThrough(() => messagesThrough(pass));
+    proxy.cutAll();
+    await untilServed();
+  }
+
+  test.each(Object.entries(IN_A_SESSION))(
+    '%s closes the session: 200 or 503, and recovery by itself',
+    async (_name, bytes) => {
+      const before = bytes.length % 2 === 0 ? 'D' : 'C';
       let isMalformed = false;
-      proxy.answersThrough(() =>
-        messagesThrough((type, message) =>
-          isMalformed && type === before ? Buffer.concat([bytes, message]) : message,
-        ),
+      await interfere((type, message) =>
+        isMalformed && type === before ? Buffer.concat([bytes, message]) : message,
       );
-      proxy.cutAll();
-      await until('requests are served', async () => (await load()).every((status) => status < 300));
       isMalformed = true;
 
       expect([200, 201, 503]).toEqual(expect.arrayContaining([...new Set(await load())]));
       await expectResponsive();
       isMalformed = false;
-      await until('requests are served again', async () => (await load()).every((status) => status < 300));
+      await untilServed();
       expect((await service.events()).filter(({ event }) => event === 'postgres_session_closed')).not.toEqual(
         [],
       );
     },
   );
 
-  test.each(['row', 'completed command'])(
-    'a %s that is missing is never a 404 or a gap: 503',
-    async (missing) => {
-      await proxy.pass();
-      let isMissing = false;
-      proxy.answersThrough(() =>
-        messagesThrough((type, message) =>
-          isMissing && type === (missing === 'row' ? 'D' : 'C') ? undefined : message,
-        ),
-      );
-      proxy.cutAll();
-      await until('requests are served', async () => (await load()).every((status) => status < 300));
-      isMissing = true;
+  test.each([
+    ['row', 'D'],
+    ['completed command', 'C'],
+  ])('a %s that is missing is never a 404 or a gap: 503', async (_name, missing) => {
+    let isMissing = false;
+    await interfere((type, message) => (isMissing && type === missing ? undefined : message));
+    isMissing = true;
 
-      const statuses = await load();
-      isMissing = false;
-      expect(new Set(statuses)).toEqual(new Set([503]));
-      await expectRecovery();
-    },
-  );
+    const statuses = await load();
+    isMissing = false;
+    expect(new Set(statuses)).toEqual(new Set([503]));
+    await expectRecovery();
+  });
 });
 
-test('the log and /ready name the authentication method that is not supported', async () => {
+test('/ready and the log name the authentication method that is not supported', async () => {
   await proxy.pass();
   sendAtStart(authentication(7));
   onTestFinished(() => proxy.pass());
@@ -218,16 +185,11 @@ test('the log and /ready name the authentication method that is not supported', 
   const events = await starting.events();
   await starting.stop();
 
-  const reason = expect.stringContaining('requires the authentication method gss');
+  const message = expect.stringContaining('requires the authentication method gss');
   expect(events).toContainEqual(
-    expect.objectContaining({
-      event: 'postgres_unavailable',
-      cause: expect.objectContaining({ message: reason }),
-    }),
+    expect.objectContaining({ event: 'postgres_unavailable', cause: expect.objectContaining({ message }) }),
   );
-  expect(events).toContainEqual(
-    expect.objectContaining({ event: 'app_error', path: '/ready', message: reason }),
-  );
+  expect(events).toContainEqual(expect.objectContaining({ event: 'app_error', path: '/ready', message }));
 });
 
 test.each(['migrate', 'run-cleanup'])('the command %s prints one reason without a stack', async (command) => {

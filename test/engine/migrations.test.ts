@@ -1,6 +1,4 @@
-import { getEventListeners } from 'node:events';
-import { Kysely, PostgresDialect, sql } from 'kysely';
-import { Migrator } from 'kysely/migration';
+import { sql } from 'kysely';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { createIndexConcurrently } from '../../lib/migrations/concurrent-index.ts';
@@ -8,7 +6,7 @@ import { migrations, runMigrations } from '../../lib/migrations/index.ts';
 import { type Migration, migrate } from '../../lib/migrations/runner.ts';
 import { engineProfile } from '../../lib/postgres/sessions/engine-profile.ts';
 import { administer } from '../stage/administration.ts';
-import { hold, holdMigrations, untilMigrationsWait, untilUnderWay } from '../stage/locks.ts';
+import { hold, untilUnderWay } from '../stage/locks.ts';
 import { settingsFor } from '../stage/opened-database.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { startProxy } from '../stage/proxy.ts';
@@ -47,32 +45,9 @@ const nameIndex: Migration = (send) =>
 const addUser = ({ admin }: Awaited<ReturnType<typeof emptyDatabase>>) =>
   admin.query("INSERT INTO users (id, email) VALUES (gen_random_uuid(), 'ada@example.com')");
 
-/** The first migration alone. Instances of the first version refuse a schema with more. */
 const ofFirstVersion = { '0001-users': migrations['0001-users'] };
 
 const withNameIndex = { ...ofFirstVersion, '9001-name-index': nameIndex };
-
-/** The migration of the first version of the service at its start. */
-async function migrateAsFirstVersion({ database }: Awaited<ReturnType<typeof emptyDatabase>>) {
-  const { host, port, user, password, name } = database;
-  const pool = new pg.Pool({ host, port, user, password, database: name, max: 1 });
-  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
-  const up = async (transaction: Kysely<unknown>) => {
-    await sql`create table users (
-      id uuid primary key, email text collate "pg_c_utf8" not null, full_name text,
-      is_active boolean not null default true, created_at timestamptz(3) not null default now(),
-      updated_at timestamptz(3) not null default now(), version bigint not null default 1,
-      constraint users_email_length check (char_length(email) between 1 and 255),
-      constraint users_full_name_length check (char_length(full_name) <= 255)
-    )`.execute(transaction);
-    await sql`create unique index users_email_key on users (lower(upper(email)))`.execute(transaction);
-    await sql`create index users_created_at_id_idx on users (created_at, id)`.execute(transaction);
-  };
-  const provider = { getMigrations: async () => ({ '0001-users': { up } }) };
-  const { error } = await new Migrator({ db, provider }).migrateToLatest();
-  await db.destroy();
-  return error;
-}
 
 test('the migrations are in the order of their names', () => {
   const names = Object.keys(migrations);
@@ -139,34 +114,6 @@ test('an index that a failed attempt left is built again', async () => {
   expect(await validity()).toEqual([{ indisvalid: true, indisunique: false }]);
 });
 
-test('an index is built concurrently while instances of the first version come and go', async () => {
-  const made = await emptyDatabase();
-  await migrate(made.settings, ofFirstVersion);
-  await addUser(made);
-  const writer = await hold(made.database, 'LOCK TABLE users IN ROW EXCLUSIVE MODE');
-  const running = migrate(made.settings, withNameIndex);
-  await untilUnderWay(1, made.database);
-  // The index build waits for the writer. Instances of the first version must wait only for each other.
-  const outcomes = await Promise.all([migrateAsFirstVersion(made), migrateAsFirstVersion(made)]);
-  await writer.release();
-  await running;
-
-  expect(outcomes).toEqual([undefined, undefined]);
-  expect((await recorded(made)).map(({ name }) => name)).toEqual(Object.keys(withNameIndex));
-});
-
-test('instances of the first version and of this one can start at once with an empty database', async () => {
-  const made = await emptyDatabase();
-  const old = until(
-    'the first version has migrated',
-    async () => (await migrateAsFirstVersion(made)) === undefined,
-  );
-  const run = () => migrate(made.settings, ofFirstVersion);
-  await Promise.all([old, run(), run()]);
-
-  expect(await recorded(made)).toEqual([{ name: '0001-users', count: 1 }]);
-});
-
 test('no write waits behind a schema change that waits itself', async () => {
   const made = await migratedDatabase();
   const reader = await hold(made.database, 'SELECT FROM users');
@@ -182,18 +129,6 @@ test('no write waits behind a schema change that waits itself', async () => {
 
   expect(await made.admin.query('SELECT email, note FROM users')).toEqual([
     { email: 'ada@example.com', note: null },
-  ]);
-});
-
-test('a waiting migration stops when it is aborted', async () => {
-  const { database, settings } = await emptyDatabase();
-  const lock = await holdMigrations(database);
-  onTestFinished(lock.release);
-  const stopping = new AbortController();
-  const running = runMigrations(settings, stopping.signal);
-  await Promise.all([
-    expect(running).rejects.toThrow(),
-    untilMigrationsWait(database).then(() => stopping.abort()),
   ]);
 });
 
@@ -214,19 +149,6 @@ test('a migration fails if the network forgets its connection, and the next one 
   expect(await admin.query('SELECT name FROM kysely_migration ORDER BY name')).toEqual(
     Object.keys(migrations).map((name) => ({ name })),
   );
-});
-
-test('a migration that cannot connect leaves no abort listener behind', async () => {
-  const { settings } = await emptyDatabase();
-  const proxy = await startProxy(settings.servers[0]);
-  onTestFinished(proxy.stop);
-  const away = { ...settings, servers: [{ host: proxy.host, port: proxy.port }] as const };
-  const { signal } = new AbortController();
-  await proxy.refuse();
-
-  for (let count = 0; count < 3; count += 1)
-    await expect(runMigrations(away, signal)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
-  await until('no listener is left', () => getEventListeners(signal, 'abort').length === 0);
 });
 
 /** A session that keeps a snapshot until its end. */

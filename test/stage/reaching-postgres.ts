@@ -19,7 +19,7 @@ const NOT_ABOUT_POSTGRES: LeftOut = {
   'test/http/{openapi,docs}.test.ts': 'test the document and its pages',
   'test/http/{framing,parser-refusals,http-pipelining,early-responses,slow-clients,bodies,paths,linear-time}.test.ts':
     'test HTTP, before there is a statement',
-  'test/{http/{request-id,check-order,overload},changes/many-waiting-requests,engine/crowded-executor}.test.ts':
+  'test/{http/{request-id,check-order,overload},changes/many-waiting-requests}.test.ts':
     'test HTTP, tokens and the load of an instance',
   'test/{changes,engine}/*plans.test.ts': 'test plans, on a connection of their own',
   'test/engine/malformed-messages.test.ts': 'send messages in the place of PostgreSQL',
