@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { withinRequest } from '../../lib/http/request-scope.ts';
 import type { StatementKind as Kind } from '../../lib/postgres/index.ts';
-import { hold } from '../stage/locks.ts';
+import { hold, untilUnderWay } from '../stage/locks.ts';
 import { openedDatabase } from '../stage/opened-database.ts';
 import { outcomesOf, prepare } from '../stage/statements.ts';
 
@@ -136,6 +136,21 @@ describe('batched reads', () => {
     expect(ended).toEqual([unavailable]);
     expect(await other).toEqual([{ id: uuid(2), name: '2' }]);
   });
+});
+
+test('no session keeps the lock timeout of a statement that waited for a lock', async () => {
+  const text = sql`select pg_sleep(0.1)::text, current_setting('lock_timeout') as "limit"`;
+  const needing = statement('list', () => sql`${text}, (select count(*) from named)`);
+  const lock = await hold(opened.database, 'LOCK TABLE named IN ACCESS EXCLUSIVE MODE');
+  const waiting = numbers(5).map(() => needing({}));
+  await untilUnderWay(2, opened.database, 10, 30);
+  await lock.release();
+  await Promise.all(waiting);
+  const alone = statement('single', () => text);
+
+  expect(await Promise.all(numbers(5).map(() => alone({})))).toEqual(
+    numbers(5).map(() => [{ pg_sleep: '', limit: '0' }]),
+  );
 });
 
 describe('a prepared statement', () => {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { CHANGES } from '../stage/changes.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
@@ -8,7 +8,7 @@ import { BATCH, freshAddress, USERS, type UserBody } from '../stage/responses.ts
 import { type Address, serviceOver, startServiceOver } from '../stage/service-over.ts';
 import { startStandby } from '../stage/standby.ts';
 import { startIssuer } from '../stage/tokens.ts';
-import { until } from '../stage/until.ts';
+import { repeat, until } from '../stage/until.ts';
 
 const POOL_SIZE = 10;
 /** Those for requests, the one of the readiness check, and for a moment the search for a host and a question about a statement. */
@@ -72,14 +72,13 @@ async function sendEach({ call }: Awaited<ReturnType<typeof start>>) {
 
 const EACH_SUCCEEDS = [201, 200, 200, 200, 201, 201, 200, 204, 200, 200, 200];
 
-describe.each([
+test.each([
   [1, []],
-  [2, []],
-  [3, []],
   [4, []],
   [1, [{ host: '127.0.0.1', port: 1 }]],
-])('with a limit of %i sessions for the role, and the further hosts %j', (limit, others) => {
-  test('all operations succeed, also many at the same time', async () => {
+])(
+  'with a limit of %i sessions for the role, and the further hosts %j, all operations succeed',
+  async (limit, others) => {
     await alter(`ROLE account CONNECTION LIMIT ${limit}`, 'ROLE account CONNECTION LIMIT -1');
     const service = await start({}, others);
     expect((await service.call('GET', USERS)).status).toBe(200);
@@ -88,8 +87,8 @@ describe.each([
     const all = await Promise.all(Array.from({ length: 8 }, () => sendEach(service)));
     expect(all).toEqual(all.map(() => EACH_SUCCEEDS));
     expect((await service.call('GET', '/ready')).status).toBe(200);
-  });
-});
+  },
+);
 
 test('when the session for reads ends while PostgreSQL is full, reads use the others', async () => {
   const service = await start();
@@ -104,34 +103,23 @@ test('when the session for reads ends while PostgreSQL is full, reads use the ot
   expect(await sendEach(service)).toEqual(EACH_SUCCEEDS);
 });
 
-test.each(['ROLE account', 'DATABASE postgres'])(
-  'with `set role` at the %s, slow writes succeed',
-  async (at) => {
-    await alter(`${at} SET role = owner`, `${at} RESET role`);
-    const service = await start();
-    const writes = Array.from({ length: 3 }, () => service.call('POST', USERS, { email: slowAddress(0.6) }));
+test('with `set role` of the role, slow writes succeed', async () => {
+  await alter('ROLE account SET role = owner', 'ROLE account RESET role');
+  const service = await start();
+  const writes = Array.from({ length: 3 }, () => service.call('POST', USERS, { email: slowAddress(0.6) }));
 
-    expect((await Promise.all(writes)).map(({ status }) => status)).toEqual(writes.map(() => 201));
-  },
-);
+  expect((await Promise.all(writes)).map(({ status }) => status)).toEqual(writes.map(() => 201));
+});
 
 test('at the start, a write does not wait behind a slow one', async () => {
-  for (let round = 0; round < 3; round += 1) {
-    const service = await start();
-    let isSlowOver = false;
-    const slow = service.call('POST', USERS, { email: slowAddress(2.2) }).finally(() => {
-      isSlowOver = true;
-    });
-    await until(
-      'it runs',
-      async () => (await postgres.countSessions(`state = 'active' AND ${INSERTS}`)) === 1,
-    );
-    await sleep(50 * round);
+  const service = await start();
+  const ended: string[] = [];
+  const slow = service.call('POST', USERS, { email: slowAddress(2.2) }).finally(() => ended.push('slow'));
+  await until('it runs', async () => (await postgres.countSessions(`state = 'active' AND ${INSERTS}`)) === 1);
 
-    expect((await service.create()).status).toBe(201);
-    expect(isSlowOver).toBe(false);
-    expect((await slow).status).toBe(201);
-  }
+  expect((await service.create().finally(() => ended.push('quick'))).status).toBe(201);
+  expect((await slow).status).toBe(201);
+  expect(ended).toEqual(['quick', 'slow']);
 });
 
 test('no request is 503 if `idle_session_timeout` is as long as the pause between requests', async () => {
@@ -162,51 +150,44 @@ test('while a synchronous standby is unavailable, writes are 503, reads 200, and
 
   await standby.shutDown();
   const refused: { email: string; key: string }[] = [];
-  const reads: number[] = [];
+  const reads = new Set<number>();
   let sessions = 0;
-  const ended = performance.now() + 8000;
-  const repeatWhile = async (send: () => Promise<unknown>) => {
-    while (performance.now() < ended) await send();
+  const write = async ({ email, key }: { email: string; key: string }) =>
+    service.call('POST', USERS, { email }, { headers: { 'idempotency-key': key } });
+  const writeRefused = async () => {
+    const sent = { email: freshAddress(), key: freshKey() };
+    expect((await write(sent)).status).toBe(503);
+    expect((await service.create()).status).toBe(503);
+    refused.push(sent);
   };
-  const write = async (email: string, key = '') =>
-    service.call('POST', USERS, { email }, key === '' ? {} : { headers: { 'idempotency-key': key } });
-  const writeRefused = async (key: string) => {
-    const email = freshAddress();
-    expect((await write(email, key)).status).toBe(503);
-    refused.push({ email, key });
-    await sleep(20);
-  };
-  await Promise.all([
-    ...Array.from({ length: 20 }, () => repeatWhile(() => writeRefused(freshKey()))),
-    ...Array.from({ length: 10 }, () => repeatWhile(() => writeRefused(''))),
-    repeatWhile(async () => {
+  const stops = [
+    ...Array.from({ length: 20 }, () => repeat(writeRefused)),
+    repeat(async () => {
       for (const of of [path, `${USERS}?skip=1&is_active=true`, '/ready'])
-        reads.push((await service.call('GET', of)).status);
+        reads.add((await service.call('GET', of)).status);
       sessions = Math.max(sessions, await postgres.countSessions());
       await sleep(20);
     }),
-  ]);
+  ];
+  await until('many writes are refused', () => refused.length > 100);
+  await Promise.all(stops.map((stop) => stop()));
 
-  expect(refused.length).toBeGreaterThan(100);
-  expect(new Set(reads)).toEqual(new Set([200]));
+  expect(reads).toEqual(new Set([200]));
   expect(sessions).toBeLessThanOrEqual(MAX_SESSIONS);
   const visible = `SELECT FROM users WHERE email IN (${refused.map(({ email }) => `'${email}'`).join()})`;
   expect(await postgres.query(visible)).toEqual([]);
-  const begun = performance.now();
-  expect((await service.create()).status).toBe(503);
-  expect(performance.now() - begun).toBeLessThan(500);
 
   await standby.start();
   await service.untilWritten();
   await until('all sessions are free', async () => (await postgres.countSessions("state = 'active'")) === 0);
   expect(await sendEach(service)).toEqual(EACH_SUCCEEDS);
 
-  const again = refused.filter(({ key }) => key !== '').slice(0, 20);
-  const stored = await Promise.all(again.map(({ email, key }) => write(email, key)));
+  const again = refused.slice(0, 20);
+  const stored = await Promise.all(again.map(write));
   expect(stored.map(({ status }) => status)).toEqual(again.map(() => 201));
   await postgres.kill();
   await standby.query('SELECT pg_promote()');
   await service.untilWritten();
-  const replayed = await Promise.all(again.map(({ email, key }) => write(email, key)));
+  const replayed = await Promise.all(again.map(write));
   expect(replayed.map(({ body }) => body)).toEqual(stored.map(({ body }) => body));
 });
