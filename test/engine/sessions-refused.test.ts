@@ -1,10 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { Session } from '../../lib/postgres/sessions/session.ts';
-import { SessionAttempts } from '../../lib/postgres/sessions/session-attempts.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { holdEmail } from '../stage/locks.ts';
-import { settingsFor } from '../stage/opened-database.ts';
 import { errorResponse, messagesThrough } from '../stage/postgres-messages.ts';
 import { startProxy, type TcpProxy } from '../stage/proxy.ts';
 import { BATCH, freshAddress, refusal, USERS, type UserBody } from '../stage/responses.ts';
@@ -72,32 +69,6 @@ test('without room for another session, the existing sessions serve reads and wr
   expect(new Set(writesNow)).toEqual(new Set([201]));
   expect(writesNow.length).toBeGreaterThan(before.length / 3);
   expect(proxy.accepted - attempts).toBeLessThanOrEqual(5 * 4);
-});
-
-test('while every second attempt to connect fails, at most five attempts per second fail', async () => {
-  let count = 0;
-  const failures: number[] = [];
-  proxy.answersThrough(() => {
-    count += 1;
-    const isRefused = count % 2 === 1;
-    if (isRefused) failures.push(performance.now());
-    return messagesThrough((type, message) =>
-      isRefused && type === AUTHENTICATION ? errorResponse('53300') : message,
-    );
-  });
-  onTestFinished(() => proxy.pass());
-  const settings = settingsFor({ ...postgres, drop: async () => [] });
-  const attempts = new SessionAttempts();
-  const begun = performance.now();
-  while (performance.now() - begun < 2500) {
-    const sessions = Array.from({ length: 10 }, () => new Session(settings, proxy));
-    await Promise.allSettled(sessions.map((session) => attempts.open(session)));
-    for (const session of sessions) session.abandon();
-  }
-
-  const within = (from: number) => failures.filter((at) => at >= from && at < from + 1000).length;
-  expect(failures.length).toBeGreaterThan(5);
-  expect(Math.max(...failures.map(within))).toBeLessThanOrEqual(5);
 });
 
 test('while PostgreSQL is read-only, refused writes keep their sessions, and one session a second checks for recovery', async () => {

@@ -3,7 +3,7 @@ import type { LeftOut } from '../stage/reaching-postgres.ts';
 /** The tests that do not run behind a pooler, and the reason. */
 export const LEFT_OUT: LeftOut = {
   'test/engine/page-statements.test.ts': 'connect as another role, and replace the schema',
-  'test/engine/{ending-connections,engines,batched-writes,migrations,pipelined-statements,split-messages,time-limits,waiting-statements,lock-waiters,used-sessions}.test.ts':
+  'test/engine/{ending-connections,engines,batched-writes,migrations,pipelined-statements,time-limits,used-sessions}.test.ts':
     'test sessions of their own; migrations behind PgBouncer are in test/lambda/pooler.ts',
   'test/engine/{connections,dead-connections,engine-events}.test.ts':
     'count sessions, or query them from another',

@@ -1,7 +1,6 @@
 import type { CompiledQuery, RawBuilder } from 'kysely';
 import { PreparedStatement, type Values } from '../../lib/postgres/prepared-statement.ts';
 import type { StatementKind } from '../../lib/postgres/sender.ts';
-import type { ReceivedRow } from '../../lib/postgres/sessions/rows.ts';
 import { Statements } from '../../lib/postgres/statements.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 
@@ -51,21 +50,6 @@ export function prepare<Given extends Values, Row>(
   const statement = new PreparedStatement<Given, Row>(
     statements,
     { summary, kind, isRead: summary.startsWith('SELECT'), ...(key && { key }) },
-    write,
-  );
-  return (values) => statement.run(values);
-}
-
-/** The same with rows in the form of PostgreSQL. */
-export function prepareBinary<Given extends Values>(
-  statements: Statements,
-  summary: string,
-  write: (given: Given) => RawBuilder<unknown>,
-  kind: StatementKind,
-): Run<Given, ReceivedRow> {
-  const statement = new PreparedStatement<Given, ReceivedRow>(
-    statements,
-    { summary, kind, isRead: true, isBinary: true },
     write,
   );
   return (values) => statement.run(values);
