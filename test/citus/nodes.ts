@@ -32,7 +32,11 @@ async function findStart() {
   if (existsSync(join(dirname(PROGRAMS), 'lib/citus.so')))
     return () => startDebianPostgres(SETTINGS, dirname(PROGRAMS));
   if (!process.env.CITUS_BIN && (await hasEngine())) return startContainer;
-  throw new Error(`no Citus beside ${PROGRAMS}: set CITUS_BIN to the programs of a PostgreSQL that has it`);
+  // Before any test there is nothing to undo, and an error would be printed with its stack and its code.
+  process.stderr.write(
+    `There is no Citus beside ${PROGRAMS}: set CITUS_BIN to the folder of the programs of a PostgreSQL that has Citus.\n`,
+  );
+  process.exit(1);
 }
 
 /** A node in the network of the host, whose port it has. Written from the documentation of the image, and not tried. */
