@@ -6,7 +6,6 @@ import { rows } from './broken/rows.ts';
 import { runApart } from './run-apart.ts';
 
 const FAULTS = {
-  refused: /^Error: this did not hold\n/,
   uncaught: /^not caught: Error: this is not awaited\n/,
   ended: /^the row's process has ended with 7$/,
   endless: /^Error: the row has not ended after 1 seconds\n/,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Ledger } from '../lab/ledger/ledger.ts';
-import { noFigures, openStage, type Stage, type Totals } from '../lab/stage/stage.ts';
+import { Ledger } from '../lab/ledger/ledger.ts';
+import { noFigures, openStage, type Stage } from '../lab/stage/stage.ts';
 
 /** A fault, and what must be seen while and after it is brought about. */
 export type Row = {
@@ -61,7 +61,7 @@ export async function abandonRow(): Promise<void> {
 
 /** What is printed for a row without an outcome of its own. */
 export function failedOutcome(row: Row, seed: number, seconds: number, fault: string): Outcome {
-  const nothing = { figures: noFigures(), ledgers: [], totals: [], seed };
+  const nothing = { figures: noFigures(), ledgers: [], seed };
   return { ...outcomeOf(row, { ...nothing, faults: [fault] }, seconds), passed: false };
 }
 
@@ -72,49 +72,27 @@ async function refuseAfter(minutes: number): Promise<never> {
 
 function outcomeOf(
   { name }: Row,
-  {
-    figures,
-    faults,
-    ledgers,
-    totals,
-    seed,
-  }: Pick<Stage, 'figures' | 'faults' | 'ledgers' | 'totals' | 'seed'>,
+  { figures, faults, ledgers, seed }: Pick<Stage, 'figures' | 'faults' | 'ledgers' | 'seed'>,
   seconds: number,
 ) {
-  const counted = [...ledgers.map(totalsOf), ...totals];
-  const sum = (of: (one: Totals) => number) => counted.reduce((total, one) => total + of(one), 0);
-  const refused: Record<string, number> = {};
-  for (const { refused_by_status } of counted) {
-    for (const [status, count] of Object.entries(refused_by_status)) {
-      if (count > 0) refused[status] = (refused[status] ?? 0) + count;
-    }
-  }
+  const all = new Ledger();
+  for (const { entries } of ledgers) for (const entry of entries) all.enter(entry);
   return {
     row: name,
     seed,
     trials: figures.trials,
-    sent: sum(({ sent }) => sent),
-    ok: sum(({ ok }) => ok),
-    refused_by_status: refused,
-    lost: figures.lost + sum(({ lost = 0 }) => lost),
-    in_doubt: ledgers.reduce((total, ledger) => total + ledger.inDoubt.length, 0),
+    sent: all.entries.length,
+    ok: all.successesAfter(0).length,
+    refused_by_status: all.refusedByStatus(),
+    lost: figures.lost,
+    in_doubt: all.inDoubt.length,
     recovery_seconds: rounded(figures.recoverySeconds, 3),
-    longest_response_ms: rounded(Math.max(0, ...counted.map((one) => one.longest_response_ms)), 0),
+    longest_response_ms: rounded(all.longestResponse(), 0),
     memory_change_mb: rounded(figures.memoryChange, 1),
     exits: figures.exits,
     model_windows: figures.windows,
     seconds: rounded(seconds, 1),
     faults: faults as readonly string[],
-  };
-}
-
-/** What is lost is found when the books are checked. */
-function totalsOf(ledger: Ledger): Totals {
-  return {
-    sent: ledger.entries.length,
-    ok: ledger.entries.filter(({ status }) => status >= 200 && status < 300).length,
-    refused_by_status: ledger.refusedByStatus(),
-    longest_response_ms: ledger.longestResponse(),
   };
 }
 

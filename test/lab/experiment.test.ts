@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
@@ -23,15 +24,20 @@ async function carryOut(run: string): Promise<{ readonly code: number | null; re
 const DEFER = "defer(() => print('first')); defer(async () => print('last'));";
 
 test.each([
-  ['a kept promise ends with 0', 'print(options.times); return true;', { code: 0, printed: '3\n' }],
-  ['a broken promise ends with 1', 'return false;', { code: 1, printed: '' }],
-  ['the latest is undone first', `${DEFER} return true;`, { code: 0, printed: 'last\nfirst\n' }],
-  ['after a failure, too', `${DEFER} throw new Error();`, { code: 1, printed: 'last\nfirst\n' }],
+  ['a kept promise ends with 0', `${DEFER} print(options.times); return true;`, 0, '3\nlast\nfirst\n'],
+  ['a failure ends with 1', `${DEFER} throw new Error();`, 1, 'last\nfirst\n'],
   [
-    'after a signal, too',
+    'a signal ends with 1',
     `${DEFER} print('waits'); await new Promise((done) => setTimeout(done, 60_000));`,
-    { code: 1, printed: 'waits\nlast\nfirst\n' },
+    1,
+    'waits\nlast\nfirst\n',
   ],
-])('%s', async (_, run, outcome) => {
-  expect(await carryOut(run)).toEqual(outcome);
+])('%s, and the latest is undone first', async (_, run, code, printed) => {
+  expect(await carryOut(run)).toEqual({ code, printed });
+});
+
+const FOLDER = join(import.meta.dirname, 'experiments');
+
+test.each(readdirSync(FOLDER))('%s has the experiment of its name', async (file) => {
+  expect(`${(await import(join(FOLDER, file))).experiment.name}.ts`).toBe(file);
 });

@@ -43,21 +43,6 @@ export const goodputOf = (outcome: Outcome): number => outcome.answered / outcom
 /** What was answered in time as a share of the peak. */
 export const shareOf = ({ outcome, peak }: Row): number => goodputOf(outcome) / peak;
 
-/** Of all loads together, in milliseconds; 0 is a caller that gave up, or whose connection broke. What was written is not read again. */
-export function totalsOf(rows: readonly Row[]) {
-  const sum = (of: (outcome: Outcome) => number) => rows.reduce((total, row) => total + of(row.outcome), 0);
-  return {
-    sent: sum(({ sent }) => sent),
-    ok: sum(({ answered, late }) => answered + late),
-    refused_by_status: {
-      0: sum(({ givenUp, broken }) => givenUp + broken),
-      503: sum(({ refused }) => refused),
-      other: sum(({ other }) => other),
-    },
-    longest_response_ms: Math.round(Math.max(...rows.map(({ outcome }) => outcome.responseLatency.longest))),
-  };
-}
-
 const inMilliseconds = ({ p50, p99 }: Outcome['responseLatency']) =>
   `${Math.round(p50)}, ${Math.round(p99)} ms`;
 

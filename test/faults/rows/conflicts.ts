@@ -3,40 +3,6 @@ import { createCaller } from '../../lab/load/caller.ts';
 import type { Stage } from '../../lab/stage/stage.ts';
 import type { Row } from '../run-row.ts';
 
-const WRITERS = 32;
-
-/** So many updates are made on each number of rows, and of them so many may be refused: none, 0.1 %, 2 %. */
-const SHARES = { 1000: 0, 10: 0.001, 1: 0.02 } as const;
-
-export const serializationFailures: Row = {
-  name: 'serialization-failures',
-  promise: '32 writers in serializable transactions: none refused on 1,000 rows, 0.1 % on 10, 2 % on one.',
-  trials: 20_000,
-  brief: 1000,
-  postgres: { settings: { default_transaction_isolation: 'serializable' } },
-  async run({ startService, trials, claim, random, trySideBySide }: Stage) {
-    const service = await startService();
-    const callers = service.caller(WRITERS);
-    for (const [size, share] of Object.entries(SHARES)) {
-      const users: string[] = [];
-      for (let n = 0; n < Number(size); n += 1) {
-        users.push(JSON.parse((await callers.create({ email: `of-${size}-${n}@example.com` })).body).id);
-      }
-      let refused = 0;
-      await trySideBySide(WRITERS, async (n) => {
-        const { status } = await callers.update(random.pick(users), { full_name: `${n}` });
-        if (status !== 200) refused += 1;
-      });
-      claim(
-        `of ${trials} on ${size} rows at most ${share * 100} % are refused`,
-        refused <= trials * share,
-        refused,
-      );
-    }
-    await service.checkBooks();
-  },
-};
-
 /** So many users at each of two instances give up their addresses, and as many take those of the other's. */
 const PAIRS = 25;
 

@@ -5,9 +5,6 @@ import type { Row } from '../run-row.ts';
 
 const CALLERS = 32;
 
-/** Maximum number of sessions of a cleanup: one to read, one to write. */
-const CLEANUP_SESSIONS = 2;
-
 export const forgedTokens: Row = {
   name: 'forged-tokens',
   promise:
@@ -40,29 +37,5 @@ export const forgedTokens: Row = {
     const seconds = (performance.now() - begun) / 1000;
     claim('the keys are fetched now and then alone', issuer.fetches - fetches <= seconds / 2 + 2);
     claim('no key is fetched from elsewhere', elsewhere.fetches === 0, elsewhere.fetches);
-  },
-};
-
-export const badTokensFirst: Row = {
-  name: 'bad-tokens-first',
-  promise: 'Bad tokens with bad bodies are 401, and take no connection to PostgreSQL.',
-  trials: 10_000,
-  brief: 1000,
-  async run({ startService, postgres, claim, trySideBySide }) {
-    const service = await startService();
-    const caller = createCaller({ ...service, token: async () => 'no.such.token', connections: CALLERS });
-    const before = await postgres.countSessions();
-    await trySideBySide(CALLERS, async () => {
-      const fields = { email: 17, full_name: [] } as never;
-      const { status } = await caller.create(fields, { 'content-type': 'text/plain' });
-      claim('it is 401', status === 401, status);
-    });
-    caller.close();
-    // A cleanup may have begun meanwhile: it takes sessions of its own, and reads no users. The readiness check
-    // names the table of users, and does not read it.
-    const after = await postgres.countSessions();
-    claim('no connection was taken', after <= Math.max(before, 1) + CLEANUP_SESSIONS, { before, after });
-    const asked = await postgres.countSessions("query ~ '\\m(from|into|update) users\\M'");
-    claim('nothing was asked of PostgreSQL', asked === 0, asked);
   },
 };

@@ -124,37 +124,24 @@ async function alone({ postgres }: Stage, ...statements: readonly string[]): Pro
 const restarted = interrupted({
   name: 'postgres-restarted',
   promise:
-    'PostgreSQL restarts under 32 writers: 503 meanwhile, service within a second, every acknowledged write kept.',
-  trials: 10,
-  meanwhile: unavailable,
-  prepare: by(databaseInterruptions['postgres-restarted']),
-});
-
-const crashed = interrupted({
-  name: 'postgres-crashed',
-  promise: 'All of PostgreSQL is killed under 32 writers: as when it restarts.',
-  trials: 20,
+    'PostgreSQL restarts, or all of it is killed, under 32 writers: 503 meanwhile, service within a second, every acknowledged write kept.',
+  trials: 30,
   brief: 2,
   meanwhile: unavailable,
-  prepare: by(databaseInterruptions['postgres-crashed']),
+  prepare: by(databaseInterruptions['postgres-restarted'], databaseInterruptions['postgres-crashed']),
 });
 
 const frozen = interrupted({
   name: 'postgres-frozen',
   promise:
-    'PostgreSQL is stopped for 10 seconds: every response within 5, full service afterwards, no orphans.',
-  trials: 3,
-  brief: 1,
+    'PostgreSQL is stopped, or the network to it swallows everything, for 10 seconds: every response within 5, full service afterwards, no orphans.',
+  trials: 6,
+  brief: 2,
   meanwhile: lasting(10_000),
-  prepare: by(databaseInterruptions['postgres-frozen']),
-});
-
-const blackHole = interrupted({
-  name: 'black-hole',
-  promise: 'The network to PostgreSQL swallows everything for 10 seconds: as when it is frozen.',
-  trials: 3,
-  meanwhile: lasting(10_000),
-  prepare: by(networkInterruptions['network: accept and hang'] as Interruption),
+  prepare: by(
+    databaseInterruptions['postgres-frozen'],
+    networkInterruptions['network: accept and hang'] as Interruption,
+  ),
 });
 
 const network = interrupted({
@@ -284,9 +271,7 @@ const diskFull = interrupted({
 /** In the order of `index.ts`. */
 export const postgresAway: readonly Row[] = [
   restarted,
-  crashed,
   frozen,
-  blackHole,
   network,
   readOnly,
   tooManyConnections,

@@ -92,29 +92,6 @@ export const slowClients: Row = {
   },
 };
 
-const READERS = 30;
-
-export const unreadLists: Row = {
-  name: 'unread-lists',
-  promise: '30 clients that pipeline lists of 1,000 users and read nothing cost 60 MB at most.',
-  trials: READERS,
-  async run({ startService, tries, claim, token, postgres, figures, defer }) {
-    const service = await startService({}, { isOnItsOwn: true });
-    await storeLongUsers(postgres);
-    const authorization = `Bearer ${await token()}`;
-    const atRest = await service.memoryAtRest();
-    for (const _ of tries()) {
-      const client = await SLOW.reading(service.url, authorization);
-      defer(() => void client.abort());
-    }
-    await sleep(LIMIT_S * 1000);
-    figures.memoryChange = Math.round(service.mostMemory() - atRest);
-    claim('they cost 60 MB at most', figures.memoryChange <= 60, figures.memoryChange);
-    const healthy = await fetch(`${service.url}/health`);
-    claim('the process lives', healthy.ok);
-  },
-};
-
 /** A thousand users with long names and addresses. */
 async function storeLongUsers(postgres: { query(sql: string): Promise<unknown> }): Promise<void> {
   await postgres.query(
@@ -129,38 +106,3 @@ async function readLists({ caller }: ServiceUnderFault, readers: number): Promis
   await Promise.all(Array.from({ length: readers * 10 }, () => callers.read('?limit=1000')));
   callers.close();
 }
-
-export const silentConnections: Row = {
-  name: 'silent-connections',
-  promise:
-    'Connections opened ahead of need are closed in silence or kept: never 408, and no event in the log.',
-  trials: 10_000,
-  brief: 500,
-  async run({ startService, trials, claim, tried, random }) {
-    const service = await startService();
-    const batch = 2500;
-    const longest = 8000;
-    let timedOut = 0;
-    let served = 0;
-    for (let opened = 0; opened < trials; opened += batch) {
-      await Promise.all(
-        Array.from({ length: Math.min(batch, trials - opened) }, async () => {
-          const client = await rawClient(service.url);
-          // Around the limit for headers, where a request and the end of the connection may meet.
-          await sleep(random.chance(0.5) ? 4500 + random.below(2000) : random.below(longest));
-          if (!client.isOver) client.send(requestText('GET /health', { Connection: 'close' }));
-          await client.untilOver(5000);
-          const statuses = client.statuses();
-          if (statuses.includes(408)) timedOut += 1;
-          if (statuses.includes(200)) served += 1;
-          client.abort();
-          tried();
-        }),
-      );
-    }
-    claim('none is 408', timedOut === 0, timedOut);
-    claim('some are served', served > 0, served);
-    const events = service.events('app_error').filter(({ status_code }) => status_code === 408);
-    claim('no event names them', events.length === 0, events[0]);
-  },
-};

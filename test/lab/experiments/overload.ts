@@ -3,7 +3,7 @@ import { isFair } from '../../overload/fair.ts';
 import { brokenBy, LIMITS, verdictOn } from '../../overload/limits.ts';
 import { startProbes } from '../../overload/probes.ts';
 import { type Requests, startLoadedService } from '../../overload/service.ts';
-import { goodputOf, type Row, TABLE, totalsOf } from '../../overload/table.ts';
+import { goodputOf, type Row, TABLE } from '../../overload/table.ts';
 import { defineExperiment, numberIn } from '../experiment.ts';
 import { type Job, type Outcome, PATIENCE_MS, runLoads } from '../load/load.ts';
 import { cpuOf, totalOf } from '../meters/cpu.ts';
@@ -11,7 +11,7 @@ import { mostMemory } from '../meters/memory.ts';
 
 /**
  * Loads the built host with several times what it can serve. Prints a table of what was answered in time, which limits
- * were kept, and at last the totals as JSON.
+ * were kept.
  */
 export const experiment = defineExperiment({
   name: 'overload',
@@ -76,7 +76,6 @@ export const experiment = defineExperiment({
       for (const limit of LIMITS) print(verdictOn(limit, rows));
       const isAlive = service.isAlive();
       if (!isAlive) print('FAILED: The process has ended.');
-      print(JSON.stringify(totalsOf(rows)));
       return isAlive && LIMITS.every((limit) => !limit.decides || brokenBy(limit, rows).length === 0);
     }
 

@@ -29,17 +29,6 @@ export type Stage = Awaited<ReturnType<typeof openStage>>;
 /** A service under test. */
 export type ServiceUnderFault = Awaited<ReturnType<Stage['startService']>>;
 
-/** What was counted without a ledger, as it is printed for a row. */
-export type Totals = {
-  readonly sent: number;
-  readonly ok: number;
-  /** 0 is no answer. */
-  readonly refused_by_status: Readonly<Record<string, number>>;
-  /** Undefined if nothing looked for losses. */
-  readonly lost?: number;
-  readonly longest_response_ms: number;
-};
-
 type Options = {
   readonly seed: number;
   readonly trials: number;
@@ -71,7 +60,6 @@ export async function openStage({ seed, trials, postgres: options, searchesModel
   const suspects: (() => Promise<string[]>)[] = [];
   const cleanUps: (() => unknown)[] = [];
   const ledgers: Ledger[] = [];
-  const totals: Totals[] = [];
   const pools: (() => number)[] = [];
   const figures = noFigures();
   let closed: Promise<readonly string[]> | undefined;
@@ -189,19 +177,10 @@ export async function openStage({ seed, trials, postgres: options, searchesModel
     figures,
     faults,
     ledgers,
-    totals,
-    /** The settings of a service on this stage. */
-    environment: ownEnvironment,
     startService,
     checkFeed,
     /** Books of their own, for callers or services that are counted apart. */
     openLedger,
-    /** Starts a host that will not come to listen; a setting of undefined is missing. */
-    async startHostWith(settings: Variables) {
-      const host = await startBuiltHost({ ...ownEnvironment, ...settings });
-      cleanUps.push(host.remove);
-      return host;
-    },
     /** A proxy in front of PostgreSQL, and the settings that lead through it. */
     async proxyPostgres() {
       const proxy = await startProxy(postgres);
@@ -212,10 +191,6 @@ export async function openStage({ seed, trials, postgres: options, searchesModel
     /** Undoes something at the end, the latest first. */
     defer(cleanUp: () => unknown): void {
       cleanUps.push(cleanUp);
-    },
-    /** What a command with callers of its own has counted. */
-    counted(counts: Totals): void {
-      totals.push(counts);
     },
     /** One more trial has been made. */
     tried,
