@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
 import { startTokenIssuer, type TokenIssuer } from '../../host/development/token-issuer.ts';
-import { startBrowser } from '../stage/browser.ts';
 import { USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { startBrowser } from './browser.ts';
 
 const operations = endpoints.map(({ route: { operationId, kind } }) => ({
   operationId,

@@ -1,5 +1,5 @@
 import { LEFT_OUT as LEFT_OUT_OF_DISTRIBUTED } from '../distributed/left-out.ts';
-import type { LeftOut } from '../stage/reaching-postgres.ts';
+import type { LeftOut } from '../suites/reaching-postgres.ts';
 
 /** The tests that do not run over Citus, and the reason. */
 export const LEFT_OUT: LeftOut = {

@@ -1,4 +1,4 @@
-import type { LeftOut } from '../stage/reaching-postgres.ts';
+import type { LeftOut } from '../suites/reaching-postgres.ts';
 
 /** The tests that do not run with the behaviour of a distributed engine, and the reason. */
 export const LEFT_OUT: LeftOut = {

@@ -4,10 +4,10 @@ import * as fc from 'fast-check';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { fields } from '../../lib/users/fields.ts';
 import { administratorOf } from '../stage/administration.ts';
-import { type AnyUser, anyText, anyUser, representation } from '../stage/any-user.ts';
 import { addressOf, startProxy, type TcpProxy, through } from '../stage/proxy.ts';
 import { USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { type AnyUser, anyText, anyUser, representation } from './any-user.ts';
 
 let proxy: TcpProxy;
 

@@ -6,12 +6,12 @@ import { readSettings, type Variables } from '../../lib/settings/settings.ts';
 import { asPlainGet } from '../http/rules/exchange.ts';
 import { lint } from '../http/rules/rules.ts';
 import { administer } from '../stage/administration.ts';
-import { apiGateway } from '../stage/api-gateway.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { startProxy } from '../stage/proxy.ts';
 import type { RawRequest, RawResponse } from '../stage/raw-request.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
+import { apiGateway } from './api-gateway.ts';
 import { type Case, usual, withBrokenTable, withoutDatabase, withoutKeys } from './table.ts';
 import { startFunctions, startHandlers, startHost, type Way } from './ways.ts';
 

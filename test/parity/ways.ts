@@ -6,10 +6,10 @@ import { lambda } from '../../lib/lambda.ts';
 import { composeService } from '../../lib/service.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { sendOnSocket } from '../http/rules/exchange.ts';
-import { apiGateway } from '../stage/api-gateway.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
 import { answer, type HttpResponse, type RawRequest, type RawResponse } from '../stage/raw-request.ts';
+import { apiGateway } from './api-gateway.ts';
 
 /** An answer in the form that is compared, and the response as it was received. */
 export type ComparedResponse = RawResponse & { readonly response: HttpResponse };

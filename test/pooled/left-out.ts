@@ -1,4 +1,4 @@
-import type { LeftOut } from '../stage/reaching-postgres.ts';
+import type { LeftOut } from '../suites/reaching-postgres.ts';
 
 /** The tests that do not run behind a pooler, and the reason. */
 export const LEFT_OUT: LeftOut = {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { LEFT_OUT as LEFT_OUT_OF_DISTRIBUTED } from '../distributed/left-out.ts';
 import { LEFT_OUT as LEFT_OUT_OF_POOLED } from '../pooled/left-out.ts';
-import { filesReachingPostgres, patternsOfNone } from '../stage/reaching-postgres.ts';
+import { filesReachingPostgres, patternsOfNone } from './reaching-postgres.ts';
 
 describe.each([
   ['behind a pooler', LEFT_OUT_OF_POOLED],

@@ -3,8 +3,8 @@ import type { ViteUserConfig } from 'vitest/config';
 import { LEFT_OUT as LEFT_OUT_OF_CITUS } from '../citus/left-out.ts';
 import { LEFT_OUT as LEFT_OUT_OF_DISTRIBUTED } from '../distributed/left-out.ts';
 import { LEFT_OUT as LEFT_OUT_OF_POOLED } from '../pooled/left-out.ts';
-import { filesReachingPostgres, type LeftOut } from '../stage/reaching-postgres.ts';
 import type { Choice } from '../stage/run-chosen.ts';
+import { filesReachingPostgres, type LeftOut } from './reaching-postgres.ts';
 
 export type { ViteUserConfig };
 

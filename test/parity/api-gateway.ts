@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { functions } from '../../infra/functions.ts';
 import { routeKeys } from '../../infra/lambda/route-keys.ts';
 import type { GatewayEvent } from '../../lib/http/gateway.ts';
-import type { RawRequest } from './raw-request.ts';
+import type { RawRequest } from '../stage/raw-request.ts';
 
 /** The result of API Gateway for a request: the function that receives it, and the event. */
 export type Integration = { readonly operationId: string; readonly event: GatewayEvent };
