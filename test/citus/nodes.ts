@@ -31,7 +31,7 @@ export async function startNodes() {
 async function findStart() {
   if (existsSync(join(dirname(PROGRAMS), 'lib/citus.so')))
     return () => startDebianPostgres(SETTINGS, dirname(PROGRAMS));
-  if (!process.env.CITUS_BIN && (await hasEngine())) return startContainer;
+  if (!process.env.CITUS_BIN && hasEngine()) return startContainer;
   // Before any test there is nothing to undo, and an error would be printed with its stack and its code.
   process.stderr.write(
     `There is no Citus beside ${PROGRAMS}: set CITUS_BIN to the folder of the programs of a PostgreSQL that has Citus.\n`,

@@ -5,7 +5,7 @@ import { type DisposablePostgres, startDisposablePostgres } from '../stage/dispo
 import { errorResponse, messagesThrough } from '../stage/postgres-messages.ts';
 import { lateAtFirst, startProxy, type TcpProxy } from '../stage/proxy.ts';
 import { probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
-import { type Address, serviceOver, startServiceOver } from '../stage/service-over.ts';
+import { type Address, migrateAlone, serviceOver } from '../stage/service-over.ts';
 import { startStandby } from '../stage/standby.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
@@ -26,9 +26,7 @@ beforeAll(async () => {
   [issuer, primary] = await Promise.all([startIssuer(), startDisposablePostgres()]);
   standby = await startStandby(primary, { recovery_min_apply_delay: `${LAG}ms` });
   [toPrimary, toStandby] = await Promise.all([startProxy(primary), startProxy(standby)]);
-  const service = await startServiceOver([primary], { postgres: primary, issuer });
-  await service.create();
-  await service.stop();
+  await migrateAlone(primary);
 }, 60_000);
 
 afterAll(async () => {

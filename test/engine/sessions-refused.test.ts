@@ -5,7 +5,7 @@ import { holdEmail } from '../stage/locks.ts';
 import { errorResponse, messagesThrough } from '../stage/postgres-messages.ts';
 import { startProxy, type TcpProxy } from '../stage/proxy.ts';
 import { BATCH, freshAddress, refusal, USERS, type UserBody } from '../stage/responses.ts';
-import { serviceOver, startServiceOver } from '../stage/service-over.ts';
+import { migrateAlone, serviceOver } from '../stage/service-over.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
     startDisposablePostgres(),
   ]);
   proxy = await startProxy(postgres);
-  await (await startServiceOver([other], { postgres, issuer })).stop();
+  await migrateAlone(other);
   return () => Promise.all([proxy, issuer, postgres, other].map((started) => started.stop()));
 });
 

@@ -4,7 +4,7 @@ import { type DisposablePostgres, startDisposablePostgres } from '../stage/dispo
 import { errorResponse, messageOf, messagesThrough, READY_FOR_QUERY } from '../stage/postgres-messages.ts';
 import { startProxy, type TcpProxy } from '../stage/proxy.ts';
 import { probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
-import { type Address, serviceOver, startServiceOver } from '../stage/service-over.ts';
+import { type Address, migrateAlone, serviceOver } from '../stage/service-over.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
@@ -19,8 +19,7 @@ beforeAll(async () => {
     startDisposablePostgres(),
   ]);
   // One instance can read what another has migrated.
-  for (const postgres of [one, other])
-    await (await startServiceOver([postgres], { postgres, issuer })).stop();
+  await Promise.all([one, other].map(migrateAlone));
   return () => Promise.all([issuer, one, other].map((started) => started.stop()));
 });
 

@@ -5,7 +5,7 @@ import { CHANGES } from '../stage/changes.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { freshKey } from '../stage/keyed.ts';
 import { BATCH, freshAddress, USERS, type UserBody } from '../stage/responses.ts';
-import { type Address, serviceOver, startServiceOver } from '../stage/service-over.ts';
+import { type Address, migrateAlone, serviceOver } from '../stage/service-over.ts';
 import { startStandby } from '../stage/standby.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { repeat, until } from '../stage/until.ts';
@@ -24,7 +24,7 @@ const INSERTS = "query LIKE '%insert into users%'";
 
 beforeAll(async () => {
   [issuer, postgres] = await Promise.all([startIssuer(), startDisposablePostgres()]);
-  await (await startServiceOver([postgres], { postgres, issuer })).stop();
+  await migrateAlone(postgres);
   await postgres.query([
     `CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
        PERFORM pg_sleep(split_part(new.email, '.', 2)::float / 1000); RETURN new; END $$`,

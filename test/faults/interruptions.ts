@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stage } from '../lab/stage/stage.ts';
-import { byteByByte, cutAfter, late, type TcpProxy } from '../stage/proxy.ts';
+import { type TcpProxy, through } from '../stage/proxy.ts';
 
 /** Begins a fault, and resolves with what ends it. */
 export type Interruption = (around: {
@@ -59,3 +60,29 @@ export const databaseInterruptions = {
     return undo;
   },
 } as const satisfies Readonly<Record<string, Interruption>>;
+
+/** Delays every chunk by this many milliseconds. */
+const late = (milliseconds: number) => () =>
+  through(async (chunk, push) => {
+    await sleep(milliseconds);
+    push(chunk);
+  });
+
+/** Passes one byte at a time, with a pause of this many milliseconds after each. */
+const byteByByte = (milliseconds: number) => () =>
+  through(async (chunk, push) => {
+    for (const byte of chunk) {
+      push(Buffer.of(byte));
+      await sleep(milliseconds);
+    }
+  });
+
+/** Passes this many bytes, then resets the connection. */
+const cutAfter = (bytes: number) => () => {
+  let left = bytes;
+  return through(async (chunk, push) => {
+    push(chunk.subarray(0, left));
+    left -= chunk.length;
+    if (left <= 0) throw new Error('cut');
+  });
+};

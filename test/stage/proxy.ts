@@ -13,16 +13,7 @@ type Target = { readonly host: string; readonly port: number };
 /** A proxy in front of PostgreSQL, of the key server or of the service. */
 export type TcpProxy = Awaited<ReturnType<typeof startProxy>>;
 
-/**
- * Starts a proxy on a port of 127.0.0.1. It forwards everything until `stall` (connections stay, nothing moves, and
- * new
- * ones are accepted and hang), `reset` (old and new connections are reset), `close` (old and new connections are
- * ended in
- * order) or `refuse` (the port and the connections are closed). `pass` makes later connections work again. `forget`
- * lets
- * new connections pass, while nothing moves on existing ones, which both ends consider alive. `answersThrough` and
- * `requestsThrough` change the bytes of later connections.
- */
+/** Starts a proxy on a port of 127.0.0.1. It forwards everything until one of its functions brings a fault about. */
 export async function startProxy(first: Target) {
   let target = first;
   let mode: 'pass' | 'stall' | 'reset' | 'close' = 'pass';
@@ -92,6 +83,7 @@ export async function startProxy(first: Target) {
     get open() {
       return sockets.size;
     },
+    /** Later connections work again. */
     async pass() {
       // A stalled connection is reset, as by a firewall that forgot it.
       if (mode !== 'pass' || onAnswers || onRequests) cutAll();
@@ -100,18 +92,22 @@ export async function startProxy(first: Target) {
       onRequests = undefined;
       await listen(ownPort);
     },
+    /** Connections stay, nothing moves, and new ones are accepted and hang. */
     stall() {
       mode = 'stall';
       for (const socket of sockets) socket.unpipe().pause();
     },
+    /** Nothing moves on existing connections, which both ends consider alive. New ones work. */
     forget() {
       // Not even the end of one side is forwarded.
       for (const socket of sockets) socket.unpipe().pause().removeAllListeners('close');
     },
+    /** Resets existing and later connections. */
     reset() {
       mode = 'reset';
       cutAll();
     },
+    /** Ends existing and later connections in order. */
     close() {
       mode = 'close';
       endAll();
@@ -120,16 +116,9 @@ export async function startProxy(first: Target) {
     leadTo(next: Target) {
       target = next;
     },
-    /** Closes the port. Existing connections stay open. */
-    async refuseMore() {
-      await new Promise((resolve) => {
-        server.close(resolve);
-        // `close` waits for the connections, and closes the port at once.
-        setImmediate(resolve);
-      });
-    },
     /** Opens the port again, and keeps the changes of bytes. */
     accept: () => listen(ownPort),
+    /** Closes the port and the connections. */
     async refuse() {
       const closed = once(server, 'close');
       server.close();
@@ -155,13 +144,6 @@ export async function startProxy(first: Target) {
   };
 }
 
-/** Delays every chunk by this many milliseconds. */
-export const late = (milliseconds: number) => () =>
-  through(async (chunk, push) => {
-    await sleep(milliseconds);
-    push(chunk);
-  });
-
 /** Delays the first chunk by this many milliseconds. */
 export const lateAtFirst = (milliseconds: number) => () => {
   let wait = milliseconds;
@@ -169,25 +151,6 @@ export const lateAtFirst = (milliseconds: number) => () => {
     if (wait > 0) await sleep(wait);
     wait = 0;
     push(chunk);
-  });
-};
-
-/** Passes one byte at a time, with a pause of this many milliseconds after each. */
-export const byteByByte = (milliseconds: number) => () =>
-  through(async (chunk, push) => {
-    for (const byte of chunk) {
-      push(Buffer.of(byte));
-      await sleep(milliseconds);
-    }
-  });
-
-/** Passes this many bytes, then resets the connection. */
-export const cutAfter = (bytes: number) => () => {
-  let left = bytes;
-  return through(async (chunk, push) => {
-    push(chunk.subarray(0, left));
-    left -= chunk.length;
-    if (left <= 0) throw new Error('cut');
   });
 };
 

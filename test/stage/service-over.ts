@@ -1,6 +1,8 @@
 import { onTestFinished } from 'vitest';
+import { runMigrations } from '../../lib/migrations/index.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import type { DisposablePostgres } from './disposable-postgres.ts';
+import { settingsFor } from './opened-database.ts';
 import { freshAddress, readResponse, USERS } from './responses.ts';
 import { startService } from './service.ts';
 import type { startIssuer } from './tokens.ts';
@@ -9,17 +11,22 @@ import { until } from './until.ts';
 /** An address of PostgreSQL, of a proxy or of a pooler. */
 export type Address = { readonly host: string; readonly port: number };
 
-/** What the services of a file have in common. */
-type Surroundings = {
-  /** The server with the account and the database of the service. */
-  readonly postgres: DisposablePostgres;
-  readonly issuer: Awaited<ReturnType<typeof startIssuer>>;
-};
+const databaseOf = (postgres: DisposablePostgres) => ({ ...postgres, drop: async () => [] });
 
-/** Starts a service with these hosts of PostgreSQL, in this order. */
-export async function startServiceOver(
+/** Creates the tables of the service. */
+export const migrateAlone = (postgres: DisposablePostgres) =>
+  runMigrations(settingsFor(databaseOf(postgres)));
+
+/**
+ * Starts a service for one test, with these hosts of PostgreSQL in this order. `postgres` has its account and its
+ * database.
+ */
+export async function serviceOver(
   hosts: readonly Address[],
-  { postgres, issuer }: Surroundings,
+  {
+    postgres,
+    issuer,
+  }: { readonly postgres: DisposablePostgres; readonly issuer: Awaited<ReturnType<typeof startIssuer>> },
   variables: Variables = {},
 ) {
   const service = await startService(
@@ -28,8 +35,9 @@ export async function startServiceOver(
       SVC_POSTGRES_PORT: hosts.map(({ port }) => port).join(),
       ...variables,
     },
-    { database: { ...postgres, drop: async () => [] }, issuer },
+    { database: databaseOf(postgres), issuer },
   );
+  onTestFinished(service.stop);
   const call = async (...request: Parameters<typeof service.call>) =>
     readResponse(await service.call(...request));
   const create = () => call('POST', USERS, { email: freshAddress() });
@@ -39,24 +47,15 @@ export async function startServiceOver(
     call,
     create,
     /** Waits until a user is stored. Resolves with the response. */
-    untilWritten: (seconds = 10) =>
-      until(
-        'a user is stored',
-        async () => {
-          const response = await create();
-          return response.status === 201 && response;
-        },
-        { seconds },
-      ),
+    async untilWritten(seconds = 10) {
+      const isStored = async () => {
+        const response = await create();
+        return response.status === 201 && response;
+      };
+      return until('a user is stored', isStored, { seconds });
+    },
     /** Waits until a read has this status. */
     untilRead: (status: number, { path = USERS, seconds = 10 } = {}) =>
       until(`reads are ${status}`, async () => (await call('GET', path)).status === status, { seconds }),
   };
-}
-
-/** The same for one test, which stops it at its end. */
-export async function serviceOver(...parameters: Parameters<typeof startServiceOver>) {
-  const service = await startServiceOver(...parameters);
-  onTestFinished(service.stop);
-  return service;
 }
