@@ -46,14 +46,10 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
     const { handler, route, params } = parts.router.find(this.requestContext.http.method, this.rawPath);
     this.pathParameters = params;
     const fault = findHostFault(this);
-    // A request that needs no statement is admitted as a list is.
-    const first = route?.firstStatement ?? 'list';
-    const kind = typeof first === 'function' ? first(this) : first;
     this.#connection = parts.connections.of(request.socket);
     this.#parts = parts;
     this.#handler = fault ? createRefusingHandler(parts.service, fault) : handler;
-    this.#admission =
-      route?.kind === 'probe' ? undefined : parts.admissions.for(kind, route?.isMemoryIntensive === true);
+    this.#admission = route?.kind === 'probe' ? undefined : parts.admissions.of(route, this);
   }
 
   /** Counts the request, and lets it wait for the earlier ones. Ignores it if the connection is closing. */

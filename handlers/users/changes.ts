@@ -17,7 +17,7 @@ export const listChanges = endpoint(
     path: `${USERS_PATH}/changes`,
     waits: true,
     role: 'users.read',
-    firstStatement: 'single',
+    isMemoryIntensive: true,
     query: ChangesQuery,
     success: 200,
     reply: changesReply,

@@ -21,7 +21,6 @@ export const createUsers = endpoint(
     method: 'POST',
     path: `${USERS_PATH}/batch`,
     role: 'users.write',
-    firstStatement: 'single',
     headers: IdempotencyHeaders,
     body: UserBatch,
     isMemoryIntensive: true,

@@ -20,7 +20,6 @@ export const createUser = endpoint(
     path: `${USERS_PATH}/`,
     role: 'users.write',
     // With a key a create may wait for another request.
-    firstStatement: ({ headers }) => (headers['idempotency-key'] === undefined ? 'batched-write' : 'single'),
     headers: IdempotencyHeaders,
     body: UserCreate,
     success: 201,

@@ -18,7 +18,6 @@ export const deleteUser = endpoint(
     path: `${USERS_PATH}/{user_id}`,
     siblings: SIBLINGS_OF_USER,
     role: 'users.delete',
-    firstStatement: 'batched-write',
     params: UserPath,
     conditional: 'writing',
     success: 204,

@@ -17,7 +17,6 @@ export const getUser = endpoint(
     path: `${USERS_PATH}/{user_id}`,
     siblings: SIBLINGS_OF_USER,
     role: 'users.read',
-    firstStatement: 'batched-read',
     params: UserPath,
     conditional: 'reading',
     success: 200,

@@ -1,9 +1,8 @@
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeUsers } from '../../lib/service.ts';
-import { UserListQuery } from '../../lib/users/list-query.ts';
+import { hasLongPage, UserListQuery } from '../../lib/users/list-query.ts';
 import { USERS_PATH } from '../../lib/users/user.ts';
-import { isLookup } from '../../lib/users/user-list.ts';
 import { userListReply } from '../../lib/users/user-reply.ts';
 
 /** Lists the users that match the filters, page by page. */
@@ -16,7 +15,7 @@ export const listUsers = endpoint(
     method: 'GET',
     path: `${USERS_PATH}/`,
     role: 'users.read',
-    firstStatement: ({ rawQueryString }) => (isLookup(rawQueryString) ? 'batched-read' : 'list'),
+    isMemoryIntensive: ({ rawQueryString }) => hasLongPage(rawQueryString),
     query: UserListQuery,
     success: 200,
     reply: userListReply,

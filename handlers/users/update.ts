@@ -18,7 +18,6 @@ export const updateUser = endpoint(
     path: `${USERS_PATH}/{user_id}`,
     siblings: SIBLINGS_OF_USER,
     role: 'users.write',
-    firstStatement: 'batched-write',
     params: UserPath,
     body: UserUpdate,
     conditional: 'writing',

@@ -16,7 +16,7 @@ export const listUserChanges = endpoint(
     method: 'GET',
     path: `${USERS_PATH}/{user_id}/changes`,
     role: 'users.read',
-    firstStatement: 'single',
+    isMemoryIntensive: true,
     params: UserPath,
     query: UserChangesQuery,
     acrossPathAndQuery: cursorOfUser,

@@ -1,5 +1,7 @@
+import type { Route } from '../../lib/endpoint/route.ts';
+import type { GatewayEvent } from '../../lib/http/gateway.ts';
 import type { EventLog } from '../../lib/observability/event-log.ts';
-import type { Database, StatementKind } from '../../lib/postgres/index.ts';
+import type { Database } from '../../lib/postgres/index.ts';
 import type { RequestsInFlight } from '../requests-in-flight.ts';
 import { isDisconnected } from '../sockets/connections.ts';
 import { AdmissionPace, MemoryIntensiveLimit } from './limits.ts';
@@ -27,63 +29,62 @@ const MAX_WAIT_MS = 850;
 
 const PERIOD_MS = 100;
 
-type Executor = Database['executors'][StatementKind];
-
 type AdmissionsOptions = {
-  readonly database: Pick<Database, 'executors' | 'isCrowded'>;
+  readonly database: Pick<Database, 'isCrowded'>;
   readonly inFlight: AdmissionOptions['inFlight'];
   readonly log: Pick<EventLog, 'warning'>;
 };
 
 /**
- * The admissions of one instance: one for each executor of statements, and one for memory-intensive requests. While an
- * executor is crowded, only the requests that need it are queued or refused. With one queue for all, 200 creates with a
- * key that waited for a lock left a thirtieth of the reads beside them.
+ * The admissions of one instance: one for memory-intensive requests, and one for all others, which waits for shared
+ * sessions of PostgreSQL only. Otherwise 200 creates with a key that wait for a lock would stop all reads.
  */
 export class Admissions {
   readonly refusals: RefusalCounts;
-  readonly #executors: Database['executors'];
-  readonly #admissions = new Map<Executor | 'memory-intensive', Admission>();
+  readonly #memoryIntensive: Admission;
+  readonly #others: Admission;
 
   constructor({ database, inFlight, log }: AdmissionsOptions) {
     this.refusals = new RefusalCounts(log);
-    this.#executors = database.executors;
-    const create = (executor: Executor, isMemoryIntensive: boolean) => {
-      const isCrowded = () => database.isCrowded(executor);
-      return new Admission({ isCrowded, isMemoryIntensive, inFlight, refusals: this.refusals });
-    };
-    // Kinds of statements may share an executor.
-    for (const executor of Object.values(this.#executors))
-      this.#admissions.set(executor, create(executor, false));
-    this.#admissions.set('memory-intensive', create(this.#executors.single, true));
+    const options = { inFlight, refusals: this.refusals };
+    const others = new Admission({ ...options, isCrowded: () => database.isCrowded('shared') });
+    this.#others = others;
+    this.#memoryIntensive = new Admission({ ...options, isCrowded: () => database.isCrowded('own'), others });
   }
 
-  /** The admission of requests whose first statement is of this kind. A memory-intensive request sends a `single` one. */
-  for(kind: StatementKind, isMemoryIntensive: boolean): Admission {
-    return this.#admissions.get(isMemoryIntensive ? 'memory-intensive' : this.#executors[kind]) as Admission;
+  /** The admission of a request, which has no route if its path has none. */
+  of(
+    route: Pick<Route, 'isMemoryIntensive'> | undefined,
+    request: Pick<GatewayEvent, 'rawQueryString'>,
+  ): Admission {
+    const { isMemoryIntensive = false } = route ?? {};
+    const isSo = typeof isMemoryIntensive === 'function' ? isMemoryIntensive(request) : isMemoryIntensive;
+    return isSo ? this.#memoryIntensive : this.#others;
   }
 
   /** Must be called for each new connection. */
   onConnection(): void {
-    for (const admission of this.#admissions.values()) admission.onConnection();
+    this.#memoryIntensive.onConnection();
+    this.#others.onConnection();
   }
 
   /** Reads every paused connection. Must be called when the drain begins, which must know all requests that were sent. */
   resumeAll(): void {
-    for (const admission of this.#admissions.values()) admission.resumeAll();
+    this.#memoryIntensive.resumeAll();
+    this.#others.resumeAll();
   }
 }
 
 type AdmissionOptions = {
-  /** Whether further statements for its executor would only queue. */
+  /** Whether further statements would only queue. */
   readonly isCrowded: () => boolean;
-  /** Whether its requests need many times the memory of their bodies. */
-  readonly isMemoryIntensive: boolean;
+  /** The admission of all other requests, if its own are memory-intensive. */
+  readonly others?: Admission;
   readonly inFlight: Pick<RequestsInFlight, 'servedCount' | 'isDraining'>;
   readonly refusals: RefusalCounts;
 };
 
-/** Decides which requests for one executor, or which memory-intensive requests, are served, and when. */
+/** Decides which requests are served, and when. */
 export class Admission {
   readonly #options: AdmissionOptions;
   readonly #turns = new Turns();
@@ -96,9 +97,13 @@ export class Admission {
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
-    this.#limit = options.isMemoryIntensive
-      ? new MemoryIntensiveLimit(() => this.#schedulePass())
-      : undefined;
+    const { others } = options;
+    this.#limit =
+      others &&
+      new MemoryIntensiveLimit(
+        () => others.#turns.queued > 0,
+        () => this.#schedulePass(),
+      );
   }
 
   /** Whether a request is admitted at once. If so, the caller must serve it. */

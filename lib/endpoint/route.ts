@@ -2,7 +2,6 @@ import type { Role } from '../auth/principal.ts';
 import type { GatewayEvent } from '../http/gateway.ts';
 import type { Problem } from '../http/problem.ts';
 import type { Reply } from '../http/reply.ts';
-import type { StatementKind } from '../postgres/index.ts';
 import type { SiblingRoutes } from './sibling-routes.ts';
 import type { RequestSchemas } from './validate.ts';
 
@@ -24,11 +23,8 @@ export type Route = RequestSchemas &
      * its reply, those of a write by the statement that writes.
      */
     readonly conditional?: 'reading' | 'writing';
-    /**
-     * Whether a request needs many times the memory of its body. Few such requests are served at once. Its first statement
-     * is `single`.
-     */
-    readonly isMemoryIntensive?: true;
+    /** Whether a request needs many times the memory of a read by id. Few such requests are served at once. */
+    readonly isMemoryIntensive?: true | ((event: Pick<GatewayEvent, 'rawQueryString'>) => boolean);
     /** Whether a request may wait for changes. A waiting request is not in flight. */
     readonly waits?: true;
     readonly success: 200 | 201 | 204;
@@ -43,10 +39,5 @@ export type Route = RequestSchemas &
  * user.
  */
 type Access =
-  | { readonly role: Role; readonly needs: 'users' | 'changes'; readonly firstStatement: FirstStatement }
-  | { readonly role: 'public'; readonly needs: 'nothing' | 'readiness'; readonly firstStatement?: undefined };
-
-/** The kind of the first statement of a route's requests; for some routes a header field or the query decides. */
-export type FirstStatement =
-  | StatementKind
-  | ((event: Pick<GatewayEvent, 'headers' | 'rawQueryString'>) => StatementKind);
+  | { readonly role: Role; readonly needs: 'users' | 'changes' }
+  | { readonly role: 'public'; readonly needs: 'nothing' | 'readiness' };

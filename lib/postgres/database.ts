@@ -4,13 +4,16 @@ import type { Settings } from '../settings/settings.ts';
 import { createExecutors } from './executors.ts';
 import type { Executors, SenderOptions } from './sender.ts';
 import type { SessionExecutor } from './session-executor.ts';
-import { type Executor, maxWaitingStatements, PostgresHosts } from './sessions/index.ts';
+import { maxWaitingStatements, PostgresHosts } from './sessions/index.ts';
 import { Statements } from './statements.ts';
 
 type Options = Pick<SenderOptions, 'latestMigration'> & {
   readonly log?: EventLog;
   readonly tracing?: Tracing | undefined;
 };
+
+/** The kinds of statements that share sessions, and the kind that has them to itself. */
+const KINDS = { shared: ['batched-read', 'batched-write', 'list'], own: ['single'] } as const;
 
 /** The database of the service. */
 export class Database {
@@ -44,9 +47,12 @@ export class Database {
     return { idle, used, waitedFor };
   }
 
-  /** Whether at least half of the maximum number of statements wait for this executor. */
-  isCrowded({ waitingCount }: Pick<Executor, 'waitingCount'>): boolean {
-    return waitingCount >= this.#maxWaiting / 2;
+  /**
+   * Whether at least half of the maximum number of statements wait for a shared session, or for one of their own. Those of
+   * the latter may wait for a lock.
+   */
+  isCrowded(sessions: keyof typeof KINDS): boolean {
+    return KINDS[sessions].some((kind) => this.executors[kind].waitingCount >= this.#maxWaiting / 2);
   }
 
   /** Whether PostgreSQL has responded in any session within so many milliseconds. */

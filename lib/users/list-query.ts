@@ -7,6 +7,14 @@ import { MAX_PAGE_SIZE } from './user.ts';
 /** Maximum `skip`: the largest 32-bit integer. */
 export const MAX_SKIP = 2_147_483_647;
 
+/** Maximum `limit` of a short page. A longer one takes so long to write that reads of one user would wait. */
+export const MAX_SHORT_PAGE = 100;
+
+/** Whether a query, as sent, asks for more than a short page. Only its admission depends on this. */
+export function hasLongPage(query: string): boolean {
+  return Number(/(?:^|&)limit=([0-9]+)/.exec(query)?.[1]) > MAX_SHORT_PAGE;
+}
+
 const MAX_IDS = 100;
 const IDS = new RegExp(`^${UUID_PATTERN}(?:,${UUID_PATTERN}){0,${MAX_IDS - 1}}$`);
 

@@ -5,7 +5,7 @@ import { foldedEmail } from './email.ts';
 import { type UniqueName, uniqueNames } from './fields.ts';
 import { cursorAfter, type Position, parseCursor } from './list-cursor.ts';
 import { pageColumns, positionOf, usersJson } from './list-json.ts';
-import { MAX_SKIP, timestampRange, type UserListQuery } from './list-query.ts';
+import { MAX_SHORT_PAGE, MAX_SKIP, timestampRange, type UserListQuery } from './list-query.ts';
 import { USERS_PATH, type User } from './user.ts';
 import { type UserPage, userJson } from './user-reply.ts';
 import { eachGiven, userColumns } from './user-statements.ts';
@@ -16,21 +16,9 @@ type PageParameters = ReturnType<typeof valuesOf>;
 /** Maximum `skip` of a short statement. Skipping so many users takes PostgreSQL less than a millisecond. */
 const MAX_SHORT_SKIP = 2000;
 
-/** Maximum `limit` of a short statement. A larger page takes so long to send that reads of one user would wait. */
-const MAX_SHORT_PAGE = 100;
-
 /** The unique filter of a query whose parameters have these names, if there is no other one. At most one user matches. */
 function findSoleFilter([name, ...others]: readonly string[]): UniqueName | undefined {
   return others.length === 0 ? uniqueNames.find((unique) => unique === name) : undefined;
-}
-
-/**
- * Whether a query, as sent, has a unique filter and no other parameter, not even `limit` or `sort`. Only its admission
- * depends on this. However long the query is, two parameters of it are read.
- */
-export function isLookup(query: string): boolean {
-  const names = query.split('&', 2).map((pair) => pair.split('=', 1).join());
-  return findSoleFilter(names) !== undefined;
 }
 
 /** The list of users. */

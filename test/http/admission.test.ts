@@ -234,7 +234,6 @@ describe('admission', () => {
     const admission = new Admission({
       inFlight,
       isCrowded: () => admitted.length >= INSIDE,
-      isMemoryIntensive: false,
       refusals: new RefusalCounts({ warning() {} }),
     });
     const answer = (response: ServerResponse) => {

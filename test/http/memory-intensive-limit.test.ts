@@ -2,6 +2,7 @@ import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../handlers/index.ts';
 import { Admissions } from '../../host/admission/admission.ts';
 import { MemoryIntensiveLimit } from '../../host/admission/limits.ts';
 import type { QueuedRequest } from '../../host/admission/turns.ts';
@@ -21,9 +22,12 @@ const newResponse = () => new ServerResponse(new IncomingMessage(new Socket()));
 describe('the limit of memory-intensive requests', () => {
   test('is one in each pass of the event loop, and eight in all', async () => {
     let freed = 0;
-    const limit = new MemoryIntensiveLimit(() => {
-      freed += 1;
-    });
+    const limit = new MemoryIntensiveLimit(
+      () => false,
+      () => {
+        freed += 1;
+      },
+    );
     const responses = upTo(MOST).map(newResponse);
     for (const [index, response] of responses.entries()) {
       expect([limit.isFree, freed]).toEqual([true, index]);
@@ -38,22 +42,55 @@ describe('the limit of memory-intensive requests', () => {
     expect([limit.isFree, freed]).toEqual([true, MOST + 1]);
     for (const response of responses) response.destroy();
   });
+
+  test('is one in 20 ms while other requests are queued', async () => {
+    const limit = new MemoryIntensiveLimit(
+      () => true,
+      () => {},
+    );
+    const from = performance.now();
+    limit.begin(newResponse());
+    await nextPass();
+    expect(limit.isFree).toBe(false);
+    await until('the next one may begin', () => limit.isFree, { every: 1 });
+
+    expect(performance.now() - from).toBeGreaterThan(LONGEST - 1);
+  });
 });
+
+test.each([
+  ['createUser', '', false],
+  ['createUsers', '', true],
+  ['getUser', '', false],
+  ['listUsers', '', false],
+  ['listUsers', 'limit=100', false],
+  ['listUsers', 'sort=-created_at&limit=101', true],
+  ['listUsers', 'email=limit%3D1000%40example.com', false],
+  ['listChanges', '', true],
+  ['listUserChanges', '', true],
+] as const)('%s?%s: memory-intensive %j', (operationId, rawQueryString, isMemoryIntensive) => {
+  const route = endpoints.map((endpoint) => endpoint.route).find((one) => one.operationId === operationId);
+  const admissions = newAdmissions({ servedCount: 0, isDraining: false });
+
+  expect(route).toBeDefined();
+  expect(admissions.of(route, { rawQueryString })).toBe(
+    admissions.of(isMemoryIntensive ? { isMemoryIntensive } : {}, { rawQueryString }),
+  );
+});
+
+const newAdmissions = (inFlight: { servedCount: number; isDraining: boolean }) =>
+  new Admissions({ database: { isCrowded: () => false }, inFlight, log: { warning() {} } });
 
 /** A server that admits `/heavy/…` within their limit and `/light/…` at once. Admitted requests wait for `answer`. */
 async function start({ onTestFinished }: { onTestFinished(fn: () => unknown): void }) {
   const admitted = new Map<string, QueuedRequest>();
   const refused: string[] = [];
   const inFlight = { servedCount: 0, isDraining: false };
-  const one = { waitingCount: 0, send: () => Promise.resolve([]) };
-  const shared = { 'batched-read': one, 'batched-write': one, list: one, single: one };
-  const kinds = { ...shared, 'lock-waiters': one, readiness: one };
-  const admissions = new Admissions({
-    database: { executors: kinds, isCrowded: () => false },
-    inFlight,
-    log: { warning() {} },
-  });
-  const admissionOf = (path: string) => admissions.for('single', path.startsWith('/heavy'));
+  const admissions = newAdmissions(inFlight);
+  const route = {
+    isMemoryIntensive: ({ rawQueryString }: { rawQueryString: string }) => rawQueryString === 'heavy',
+  };
+  const admissionOf = (url: string) => admissions.of(route, { rawQueryString: url.split('/')[1] as string });
   const server = createServer(({ url = '' }, response) => {
     const serve = () => {
       inFlight.servedCount += 1;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Job, type Outcome, PATIENCE_MS, runLoads } from '../lab/load/load.ts';
+import { type Job, type Outcome, PATIENCE_MS, runLoads, TOKEN } from '../lab/load/load.ts';
+import { USERS, wireOf } from '../lab/load/wire.ts';
 import { medianOf } from '../lab/meters/percentile.ts';
 import { markdownTable } from '../lab/report/table.ts';
 import { type ProbeOutcome, startProbes } from './probes.ts';
@@ -20,11 +21,17 @@ type FairOptions = {
   readonly print: (line: string) => void;
 };
 
-/** What the tenth sends, and the limits of the rule by its connections. */
+/** They cost many times what a read does, so fewer requests are the peak. */
+const PAGES = { success: [0.99, 0.95], p99: [1000, 1000], total: [0, 0] } as const;
+
+/** What the tenth sends, and the limits of the rule by its connections. With a path, it reads that with its own token. */
 const VARIANTS = {
   'its own token': { success: [0.99, 0.99], p99: [250, 500], total: [0.8, 0.7] },
   'made-up tokens': { success: [0.99, 0.95], p99: [250, 1000], total: [0, 0] },
   'no token': { success: [0.99, 0.95], p99: [250, 1000], total: [0, 0] },
+  'pages of 100 users': { ...PAGES, path: '' },
+  'pages of 1,000 users': { ...PAGES, path: '?limit=1000' },
+  'pages of changes': { ...PAGES, path: 'changes?limit=1000' },
 } as const;
 
 type Variant = keyof typeof VARIANTS;
@@ -107,6 +114,11 @@ export async function isFair({
     const list = service.requestsOf(NINE);
     if (variant === 'no token') return { ...job, requests: { list: list.map(withoutToken) } };
     const token = await service.sign({ sub: 'loud' });
+    const limits = VARIANTS[variant];
+    if ('path' in limits) {
+      const page = wireOf({ method: 'GET', target: USERS + limits.path, token: TOKEN });
+      return { ...job, requests: { list: [page], tokens: [token] } };
+    }
     if (variant === 'its own token') return { ...job, requests: { list, tokens: [token] } };
     return { ...job, requests: { list, tokens: makeUpTokens(token), renewAfter: 0 } };
   }
