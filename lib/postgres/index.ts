@@ -14,5 +14,5 @@ export {
   reachedTimeLimit,
   violatesUnique,
 } from './sessions/index.ts';
-export { clock, isInSchema } from './statement-parts.ts';
+export { clock, eachGiven, isInSchema } from './statement-parts.ts';
 export { repeatUntilDone, type SqlType, type Statements } from './statements.ts';

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { ListRow, PreparedStatement, Statements } from '../postgres/index.ts';
+import { eachGiven, type ListRow, type PreparedStatement, type Statements } from '../postgres/index.ts';
 import { queryWith } from '../text.ts';
 import { foldedEmail } from './email.ts';
 import { type UniqueName, uniqueNames } from './fields.ts';
@@ -8,7 +8,7 @@ import { pageColumns, positionOf, usersJson } from './list-json.ts';
 import { MAX_SHORT_PAGE, MAX_SKIP, timestampRange, type UserListQuery } from './list-query.ts';
 import { USERS_PATH, type User } from './user.ts';
 import { type UserPage, userJson } from './user-reply.ts';
-import { eachGiven, userColumns } from './user-statements.ts';
+import { userColumns } from './user-statements.ts';
 
 /** The parameters of the statement for a query. Times are in milliseconds since 1970. */
 type PageParameters = ReturnType<typeof valuesOf>;

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Fingerprint } from '../idempotency/fingerprint.ts';
 import { claimed } from '../idempotency/key-table.ts';
-import { clock, isInSchema, type Statements } from '../postgres/index.ts';
+import { clock, eachGiven, isInSchema, type Statements } from '../postgres/index.ts';
 import { AUTHOR_TYPES, type Author, recorded } from './change-recording.ts';
 import { foldedEmail } from './email.ts';
 import { createdFields, fields, sqlTypesOf, type UpdatedName, updatedFields } from './fields.ts';
@@ -90,13 +90,6 @@ export function userStatements(statements: Statements) {
     ),
   };
 }
-
-/**
- * All rows of `given`. PostgreSQL takes a limit that it does not know for a tenth of the rows, and plans for one row. It then
- * keeps this plan: for ten rows it preferred a plan for the values of each statement, and a single update took three times
- * as long.
- */
-export const eachGiven = sql`(select * from given limit (select count(*) from given)) as given`;
 
 /**
  * Strictly later than before, also if the clock stands still or was set back. Without a time zone, the sum depends on no
