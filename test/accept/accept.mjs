@@ -1,18 +1,14 @@
 // npm run accept -- <url>: black-box checks of a running deployment. See README.md beside this file.
-import { environmentHelp, optionsOf, USAGE, UsageError } from './options.mjs';
+import { optionsOf, USAGE, UsageError } from './options.mjs';
 import { createReport } from './report.mjs';
 import { run } from './run.mjs';
 
 try {
   const options = optionsOf(process.argv.slice(2), process.env);
-  if (options.wantsHelp) {
-    process.stdout.write(`${USAGE}\n${environmentHelp}\n`);
-  } else {
-    const interrupted = new AbortController();
-    for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => interrupted.abort());
-    const report = createReport((text) => process.stdout.write(text), { isColoured: process.stdout.isTTY });
-    process.exitCode = await run({ ...options, interrupted: interrupted.signal }, report);
-  }
+  const interrupted = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => interrupted.abort());
+  const report = createReport((text) => process.stdout.write(text));
+  process.exitCode = await run({ ...options, interrupted: interrupted.signal }, report);
 } catch (error) {
   if (!(error instanceof UsageError)) throw error;
   process.stderr.write(`${error.message}\n\n${USAGE}\n`);

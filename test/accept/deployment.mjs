@@ -55,7 +55,7 @@ const UUID_4 = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$
  * returns it; `send` returns any response. Both: `request` (for the report), `status`, `headers` (lower case), `body`
  * (parsed if it is JSON, otherwise text), `location`, and `next`, the targets of Location and of the link to the next page.
  */
-export function createDeployment({ base, requestIdHeader, deleteRole, interrupted, token: usual }) {
+export function createDeployment({ base, requestIdHeader, interrupted, token: usual }) {
   const place = base.origin + base.prefix;
 
   async function send(method, target, { token = usual, headers = {}, json, body, id = randomUUID() } = {}) {
@@ -113,21 +113,13 @@ export function createDeployment({ base, requestIdHeader, deleteRole, interrupte
     const { status, headers, body, request } = response;
     const problem = PROBLEMS.get(expected);
     const found = differs(status, problem?.status ?? expected, 'the status');
-    if (found.length === 0) found.push(...differencesFromDocument(asDocumented(response)));
+    if (found.length === 0) found.push(...differencesFromDocument(response));
     found.push(...differencesOfEvery(response));
     if (problem && method !== 'HEAD') found.push(...problemDifferences(expected, problem, response, errors));
     if (is !== undefined) found.push(...differs(body, is, 'the body'));
     for (const [name, value] of Object.entries(has)) found.push(...differs(headers[name], value, name));
     if (found.length > 0) throw new Mismatch(found.map((line) => `${request} → ${status}: ${line}`));
     return response;
-  }
-
-  /** The document has the default of SVC_OAUTH_DELETE_ROLE. */
-  function asDocumented({ method, path, status, headers, body }) {
-    const challenge = headers['www-authenticate'];
-    const usualChallenge =
-      method === 'DELETE' ? challenge?.replace(`scope="${deleteRole}"`, 'scope="users.write"') : challenge;
-    return { method, path, status, headers: { ...headers, 'www-authenticate': usualChallenge }, body };
   }
 
   /** Every response has the request ID, or a new one, and nothing of the token. */

@@ -3,26 +3,12 @@ import { parseArgs } from 'node:util';
 /** The command line or the environment is invalid. */
 export class UsageError extends Error {}
 
-export const USAGE = 'npm run accept -- <url> [--profile read-only|full]';
-
-export const environmentHelp = `
-  <url>                      where the service is: https://users.example.com, or with the path it is mounted under
-  --profile read-only        sends only GET, HEAD and OPTIONS (the default)
-  --profile full             also writes; deletes all that it has written
-
-  ACCEPT_TOKEN               an access token with the roles users.read and, for --profile full, users.write; or
-  ACCEPT_TOKEN_URL           the token endpoint for the client credentials grant, with
-  ACCEPT_CLIENT_ID, ACCEPT_CLIENT_SECRET, ACCEPT_SCOPE
-  ACCEPT_DELETE_ROLE         the deployment's SVC_OAUTH_DELETE_ROLE (users.write)
-  ACCEPT_REQUEST_ID_HEADER   the deployment's SVC_REQUEST_ID_HEADER (X-Request-ID)
-  ACCEPT_BODY_LIMIT          the deployment's SVC_BODY_LIMIT (65536)
-
-Exit code: 0 when all held, 1 when something did not, 2 when it could not be judged.`;
+export const USAGE = `npm run accept -- <url> [--profile read-only|full]
+test/accept/README.md has the variables of the environment.`;
 
 /** The options of the command line and the environment. @throws {UsageError} */
 export function optionsOf(words, environment) {
   const { values, positionals } = parsed(words);
-  if (values.help) return { wantsHelp: true };
   const refuse = (message) => {
     throw new UsageError(message);
   };
@@ -58,7 +44,7 @@ export function optionsOf(words, environment) {
 }
 
 function parsed(args) {
-  const options = { help: { type: 'boolean', short: 'h' }, profile: { type: 'string' } };
+  const options = { profile: { type: 'string' } };
   try {
     return parseArgs({ args, options, allowPositionals: true });
   } catch (error) {

@@ -26,36 +26,18 @@ export async function probes({ check, ask, send }) {
       await ask('GET', `${path}/?verbose=1`, 200, { is: { status } });
       await ask('OPTIONS', path, 204);
     });
-  await check(
-    'the request ID of a request is returned, and one that is not allowed is replaced',
-    async () => {
-      for (const id of ['x', '~'.repeat(128), undefined])
-        await ask('GET', '/health', 200, { id: id ?? null });
-      for (const id of ['x'.repeat(129), 'one two']) {
-        const { headers } = await send('GET', '/health', { id });
-        demand(!Object.values(headers).includes(id), `the request ID ${id} is returned`);
-      }
-    },
-  );
+  await check('the request ID is returned, and one that is not allowed is replaced', async () => {
+    for (const id of ['x', undefined]) await ask('GET', '/health', 200, { id: id ?? null });
+    const { headers } = await send('GET', '/health', { id: 'one two' });
+    demand(!Object.values(headers).includes('one two'), 'the request ID one two is returned');
+  });
   await check('an unknown path is 404, inside and outside of the prefix of the API', async () => {
-    for (const path of ['/nowhere', '/api', '/api/v1/', '/api/v1/nowhere', '/health/nowhere'])
+    for (const path of ['/nowhere', '/api/v1/nowhere'])
       await ask('GET', `${path}?secret=1`, 'not_found_error');
   });
   await check('another method on a known path is 405', () =>
-    ask('GET', `${USERS}batch`, 'method_not_allowed_error'),
+    ask('GET', `${USERS}batch`, 'method_not_allowed_error', { has: { allow: 'POST, OPTIONS' } }),
   );
-  await check('either all documentation pages are served, or none (production)', async () => {
-    const [docs, ...others] = ['/docs', '/redoc', '/openapi.json'];
-    const { status } = await send('GET', docs);
-    for (const path of [docs, ...others])
-      if (status !== 200) await ask('GET', path, 'not_found_error');
-      else {
-        const { headers, body } = await send('GET', path);
-        const isServed =
-          /^text\/html/.test(headers['content-type']) || String(body?.openapi).startsWith('3.');
-        demand(isServed, `${path} is ${headers['content-type']}`);
-      }
-  });
 }
 
 /** Requests without a token: 401, before any value is checked, except for OPTIONS. */
@@ -71,7 +53,7 @@ export async function unauthenticated({ check, ask, profile }) {
         await ask(method, path, refused, { token: null, body: '{"email":' });
     });
   await check('OPTIONS lists the methods of the users, and the media types of PATCH', async () => {
-    await ask('OPTIONS', USERS, 204);
+    await ask('OPTIONS', USERS, 204, { has: { allow: 'POST, GET, HEAD, OPTIONS' } });
     await ask('OPTIONS', UNKNOWN, 204, { has: { 'accept-patch': ACCEPT_PATCH } });
   });
 }
@@ -81,17 +63,11 @@ export async function tokens({ check, skip, ask, token }) {
   const LIST = `${USERS}?limit=1`;
   const withHeader = (authorization, expected) =>
     ask('GET', LIST, expected, { token: null, headers: { authorization } });
-  await check('the scheme may be written in any case', async () => {
-    for (const scheme of ['bearer', 'BEARER']) await withHeader(`${scheme} ${token}`, 200);
-  });
   await check('another scheme, text around the token, and a text that is not a token are 401', async () => {
-    const texts = ['x', 'a.b.c', `${token}.`, token.slice(0, -10), `${token} x`, `${token}, Bearer ${token}`];
+    const texts = ['x', `${token}.`, token.slice(0, -10), `${token}, Bearer ${token}`];
     for (const value of [`Basic ${token}`, 'Bearer', token, ...texts.map((text) => `Bearer ${text}`)])
       await withHeader(value, 'unauthorized_error');
   });
-  await check('a token in the query is ignored', () =>
-    ask('GET', `${LIST}&access_token=${token}`, 'unauthorized_error', { token: null }),
-  );
   if (!claimsOf(token)) return skip('forged tokens are 401', 'the token is not a JWT');
   for (const [title, forged] of forgeries(token))
     await check(`${title} is 401`, () => withHeader(`Bearer ${forged}`, 'unauthorized_error'));
@@ -105,20 +81,14 @@ function forgeries(token) {
   const middle = Math.floor(signature.length / 2);
   const flipped = signature[middle] === 'A' ? 'B' : 'A';
   const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 });
-  const jwk = { ...stranger.publicKey.export({ format: 'jwk' }), alg: 'RS256', kid: header.kid };
-  const signedByStranger = (changes) => {
-    const signed = `${encoded({ ...header, alg: 'RS256', ...changes })}.${payload}`;
-    return `${signed}.${sign('sha256', Buffer.from(signed), stranger.privateKey).toString('base64url')}`;
-  };
-  const prolonged = encoded({ ...claims, exp: 4_000_000_000 });
+  const signed = `${encoded({ ...header, alg: 'RS256' })}.${payload}`;
+  const byStranger = sign('sha256', Buffer.from(signed), stranger.privateKey).toString('base64url');
   const otherSignature = signature.slice(0, middle) + flipped + signature.slice(middle + 1);
   return [
     ['a token with another signature', `${head}.${payload}.${otherSignature}`],
     ['a token with other claims', `${head}.${encoded({ ...claims, sub: 'another-client' })}.${signature}`],
-    ['a token that has been prolonged', `${head}.${prolonged}.${signature}`],
     ['a token that says it needs no signature', `${encoded({ ...header, alg: 'none' })}.${payload}.`],
-    ["a token signed by a stranger under the provider's key ID", signedByStranger({})],
-    ['a token that brings its own key', signedByStranger({ jwk })],
+    ["a token signed by a stranger under the provider's key ID", `${signed}.${byStranger}`],
   ];
 }
 
@@ -139,12 +109,6 @@ export async function roles({ check, skip, ask, source, profile, deleteRole }) {
     for (const [method, path] of WRITES) await ask(method, path, 'forbidden_error', { token, json: {} });
   });
   if (deleteRole !== 'users.delete') return;
-  const nothingElse = 'a token with users.delete alone may neither read nor write (403)';
-  await checkWith('users.delete', nothingElse, async (token) => {
-    await ask('GET', UNKNOWN, 'forbidden_error', { token });
-    await ask('PATCH', UNKNOWN, 'forbidden_error', { token, json: {} });
-    await ask('DELETE', UNKNOWN, 'not_found_error', { token });
-  });
   await checkWith('users.write', 'a token with users.write alone may not delete (403)', (token) =>
     ask('DELETE', UNKNOWN, 'forbidden_error', { token }),
   );
@@ -152,20 +116,12 @@ export async function roles({ check, skip, ask, source, profile, deleteRole }) {
 
 /** Values of queries that are refused, and the parameters that `errors` names. */
 const REFUSED = [
-  [USERS, 'limit=0', 'limit'],
-  [USERS, 'limit=1001', 'limit'],
+  [USERS, 'skip=0x1&limit=1001', 'skip', 'limit'],
   [USERS, 'limit=1&limit=2', 'limit'],
-  [USERS, 'skip=0x1&limit=1e2', 'skip', 'limit'],
-  [USERS, 'sort=email', 'sort'],
-  [USERS, 'is_active=yes', 'is_active'],
-  [USERS, 'ids=1', 'ids'],
-  [USERS, 'email=ada%20@example.com', 'email'],
+  [USERS, 'email=ada%20@example.com&is_active=yes&ids=1&sort=email', 'email', 'ids', 'is_active', 'sort'],
   [USERS, 'created_after=yesterday&created_before=2026-02-30T00:00:00Z', 'created_after', 'created_before'],
   [USERS, 'cursor=made-up', 'cursor'],
-  [CHANGES, 'limit=0', 'limit'],
-  [CHANGES, 'cursor=made-up', 'cursor'],
-  [CHANGES, 'exclude_actor=', 'exclude_actor'],
-  [CHANGES, 'wait=-1&limit=x', 'wait', 'limit'],
+  [CHANGES, 'cursor=made-up&exclude_actor=', 'cursor', 'exclude_actor'],
 ];
 
 const ids = (page) => page.map(({ id }) => id);
@@ -185,9 +141,6 @@ export async function list({ check, skip, ask }) {
       await ask('HEAD', USERS, 200);
     }),
   );
-  await check('past its last user the list is empty, and without a link', () =>
-    ask('GET', `${USERS}?created_after=9999-12-31T23:59:59Z`, 200, { is: [], has: { link: undefined } }),
-  );
   await check('refused values are 422, and `errors` lists all of them', async () => {
     for (const [path, query, ...errors] of REFUSED)
       await ask('GET', `${path}?${query}`, 'validation_error', { errors });
@@ -204,12 +157,9 @@ export async function list({ check, skip, ask }) {
         [`email=${address}`, [id]],
         [`email=${encodeURIComponent(swapped(email))}`, [id]],
         [`ids=${id},00000000-0000-0000-0000-000000000000,${id}`, [id]],
-        [`ids=${id}&is_active=${is_active}`, [id]],
         [`ids=${id}&is_active=${!is_active}`, []],
         [`ids=${id}&created_after=${created_at}`, []],
-        [`ids=${id}&created_before=${created_at}`, []],
         [`ids=${id}&created_after=${before}&created_before=${after}`, [id]],
-        [`email=${address}&ids=00000000-0000-0000-0000-000000000000`, []],
       ])
         same(ids(await listed(`?${query}`)), expected, `the list by ${query}`);
     }),
@@ -229,15 +179,10 @@ export async function list({ check, skip, ask }) {
         const whole = await listed(`?limit=${seen.length + 1}${start}`);
         same(ids(seen), ids(whole).slice(0, seen.length), `the walk from ${start}`);
         same(whole.length > seen.length, target !== undefined, 'whether there is a link to a next page');
+        if (start === '&skip=1') same(seen[0].id, other.id, 'the first one');
         if (start === '&sort=-created_at')
           demand(seen[0].created_at >= known.created_at, 'the newest is older than the oldest');
-        if (start === '&skip=1') same(seen[0].id, ids(await listed('?limit=2'))[1], 'the first one');
       });
-  });
-  await check('a link with other filters is 422', async () => {
-    const { next } = await ask('GET', `${USERS}?limit=1`, 200);
-    demand(next, 'there is no link, though there is a next page');
-    await ask('GET', `${next}&is_active=true`, 'validation_error', { errors: ['cursor'] });
   });
 }
 
@@ -265,7 +210,6 @@ export async function read({ check, skip, ask, send }) {
       for (const [name, value, expected] of [
         ['if-none-match', etag, 304],
         ['if-none-match', `W/${etag}`, 304],
-        ['if-none-match', `"x", ${etag}`, 304],
         ['if-none-match', '"0"', 200],
         ['if-match', etag, 200],
         ['if-match', '"0"', 'precondition_failed_error'],
@@ -277,32 +221,22 @@ export async function read({ check, skip, ask, send }) {
   );
 }
 
-/** The order of a feed. */
-const inOrder = (page) =>
-  page.every(
-    ({ id }, index) => index === 0 || Number.parseInt(id, 10) > Number.parseInt(page[index - 1].id, 10),
-  );
-
 /** The feed, read from its current position. */
 export async function changes({ check, skip, ask, send }) {
-  await check('`cursor=now&limit=0` is the head of the feed, and HEAD does not wait there', async () => {
+  await check('`cursor=now&limit=0` is the head of the feed', async () => {
     const { next } = await ask('GET', `${CHANGES}?cursor=now&limit=0`, 200, { is: [] });
     demand(!/[?&]limit=0(&|$)/.test(next), 'the link asks for nothing');
     await ask('GET', next, 200);
-    const begun = performance.now();
-    await ask('HEAD', `${CHANGES}?cursor=now&wait=20`, 200);
-    demand(performance.now() - begun < 15_000, 'HEAD waited');
   });
   await check('the oldest changes come first and in order, and the link leads to the next ones', async () => {
     const headers = { accept: 'application/cloudevents-batch+json' };
     const first = await ask('GET', `${CHANGES}?limit=2`, 200, { headers });
     same(first.headers['content-type'].split(';')[0], headers.accept, 'the type');
     const second = await ask('GET', first.next, 200);
-    demand(inOrder([...first.body, ...second.body]), 'the second page does not follow the first');
+    const positions = [...first.body, ...second.body].map(({ id }) => Number.parseInt(id, 10));
+    const rises = positions.every((position, index) => index === 0 || position > positions[index - 1]);
+    demand(rises, 'the second page does not follow the first');
   });
-  await check('the changes of an unknown user are 404', () =>
-    ask('GET', `${UNKNOWN}/changes`, 'not_found_error'),
-  );
   const { body: page } = await send('GET', `${CHANGES}?limit=1`).catch(() => ({}));
   const known = Array.isArray(page) ? page[0] : undefined;
   if (!known) return skip('the changes of one user', 'there are no changes');
