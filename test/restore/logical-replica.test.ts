@@ -17,15 +17,15 @@ test('a logical replica takes over, and the changes have every write of both dat
   onTestFinished(async () => void (await Promise.all([database.drop(), replica.drop(), issuer.stop()])));
   const first = await startService({}, { database, issuer });
   const { host, port, user, name } = database;
-  const programs = inject('postgresPrograms');
-  const schema = execFileSync(join(programs, 'pg_dump'), [
-    '--schema-only',
-    '--no-owner',
-    `--dbname=postgres://${user}@${host}:${port}/${name}`,
-  ]);
+  const from = `--dbname=postgres://${user}@${host}:${port}/${name}`;
+  const dump = join(inject('postgresPrograms'), 'pg_dump');
+  const schema = execFileSync(dump, ['--schema-only', '--no-owner', from]);
   await inDatabase(replica, schema.toString().replaceAll(/^\\.*$/gm, ''));
-  await inDatabase(database, `CREATE PUBLICATION users FOR TABLE ${TABLES}`);
-  await inDatabase(database, `SELECT pg_create_logical_replication_slot('${name}', 'pgoutput')`);
+  await inDatabase(
+    database,
+    `CREATE PUBLICATION users FOR TABLE ${TABLES}`,
+    `SELECT pg_create_logical_replication_slot('${name}', 'pgoutput')`,
+  );
   await inDatabase(
     replica,
     `CREATE SUBSCRIPTION users CONNECTION 'host=${host} port=${port} user=${user} dbname=${name}'
@@ -56,9 +56,8 @@ test('a logical replica takes over, and the changes have every write of both dat
     const [row] = await inDatabase(replica, `SELECT count(*)::int FROM user_changes_unnumbered`);
     return row?.count === ids.length;
   });
-  await inDatabase(replica, 'ALTER SUBSCRIPTION users DISABLE');
-  await inDatabase(replica, 'ALTER SUBSCRIPTION users SET (slot_name = NONE)');
-  await inDatabase(replica, 'DROP SUBSCRIPTION users');
+  const alter = 'ALTER SUBSCRIPTION users';
+  await inDatabase(replica, `${alter} DISABLE`, `${alter} SET (slot_name = NONE)`, 'DROP SUBSCRIPTION users');
   await inDatabase(database, `SELECT pg_drop_replication_slot('${name}')`);
 
   const second = await startService({}, { database: replica, issuer });

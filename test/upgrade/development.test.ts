@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { callerOf } from '../stage/caller.ts';
 import { change } from '../stage/changes.ts';
 import { startDevelopment } from '../stage/development.ts';
 import { copyOfProject } from '../stage/project-copy.ts';
@@ -9,11 +10,9 @@ import { checkOutVersion } from './earlier-version.ts';
 function callerIn(banner: string) {
   const [, url = ''] = /(http:\/\/127\.0\.0\.1:\d+)\/docs/.exec(banner) ?? [];
   const [, token = ''] = /(ey[\w-]+\.[\w-]+\.[\w-]+)/.exec(banner) ?? [];
-  return async (method: string, path: string, body?: unknown) => {
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-    const content = body === undefined ? {} : { body: JSON.stringify(body) };
-    return readResponse(await fetch(`${url}/api/v1/users/${path}`, { method, headers, ...content }));
-  };
+  const call = callerOf(url, { sign: async () => token });
+  return async (method: string, path: string, body?: unknown) =>
+    readResponse(await call(method, `/api/v1/users/${path}`, body));
 }
 
 test('in development the data of the first version survive the upgrade', async () => {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
 import { expect, test } from 'vitest';
 import { runMigrations } from '../../lib/migrations/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
@@ -11,10 +12,9 @@ import { CHANGES, change, nextOf } from '../stage/changes.ts';
 import { freshKey } from '../stage/keyed.ts';
 import { hold } from '../stage/locks.ts';
 import { BATCH, USERS, type UserBody } from '../stage/responses.ts';
-import { environmentOf, startService } from '../stage/service.ts';
+import { startService } from '../stage/service.ts';
 import { repeat, until } from '../stage/until.ts';
 import { stageOfVersion, startEarlierVersion } from './earlier-version.ts';
-import { startWriters, watchLocks } from './writers.ts';
 
 const stage = stageOfVersion('1.2.0');
 const MIGRATE = join(import.meta.dirname, '../../host/commands/migrate.ts');
@@ -22,26 +22,12 @@ const COUNT = Number(process.env.USERS ?? 1_000_000);
 
 type Call = ReturnType<typeof stage.callerAt>;
 
-/** Requests /ready repeatedly. Resolves with every status other than 200. */
-function watchReadiness(url: string) {
-  const others: number[] = [];
-  const stop = repeat(async () => {
-    const { status } = await fetch(`${url}/ready`);
-    if (status !== 200) others.push(status);
-    await sleep(20);
-  });
-  return { stop: () => stop().then(() => others) };
-}
-
 /** Sends requests whose responses depend on the index of emails, and collects unexpected ones. */
 function startCallers(callers: readonly Call[]) {
   const wrong: string[] = [];
   let requests = 0;
   async function expectStatus(call: Call, expected: string, ...request: Parameters<Call>) {
-    const response = await call(...request).catch((fault: Error) => ({
-      status: fault.message,
-      body: undefined,
-    }));
+    const response = await call(...request).catch(({ message }) => ({ status: message, body: undefined }));
     const { errors = [] } = (response.body ?? {}) as { errors?: { pointer: string }[] };
     const seen = [response.status, ...errors.map(({ pointer }) => pointer)].join(' ');
     requests += 1;
@@ -66,15 +52,44 @@ function startCallers(callers: readonly Call[]) {
     await expectStatus(call, '204', 'DELETE', USERS + id);
   }
   const stops = callers.map((call) => repeat(() => round(call)));
-  return async () => {
-    await Promise.all(stops.map((stop) => stop()));
-    return { wrong, requests };
+  return {
+    /** Waits until every caller has had time for several rounds. */
+    untilServed: () => until('many requests', () => requests > 60 * callers.length),
+    /** Resolves with the unexpected responses. */
+    async stop() {
+      await Promise.all(stops.map((stop) => stop()));
+      return wrong;
+    },
+  };
+}
+
+/** Measures how long sessions of the service wait for a lock, without the delays of a busy processor. */
+async function watchLocks(database: typeof stage.database) {
+  const client = new pg.Client({ ...database, ssl: false });
+  await client.connect();
+  let longest = 0;
+  const stop = repeat(async () => {
+    const { rows } = await client.query(`
+      SELECT coalesce(max(extract(epoch FROM clock_timestamp() - waitstart)), 0)::float8 AS seconds
+      FROM pg_locks JOIN pg_stat_activity USING (pid)
+      WHERE NOT granted AND datname = current_database() AND query ~* '^ *(with|insert|update|delete|select)'
+        AND waitstart IS NOT NULL
+    `);
+    longest = Math.max(longest, rows[0].seconds);
+    await sleep(10);
+  });
+  return {
+    /** Resolves with the longest wait in seconds. */
+    async stop(): Promise<number> {
+      await stop();
+      await client.end();
+      return longest;
+    },
   };
 }
 
 test(`${COUNT} users are migrated while runs are killed, this version is rolled out and rolled back, and no request is refused`, async () => {
-  const { folder, issuer, database, earlier, callerAt } = stage;
-  const environment = environmentOf(database, issuer);
+  const { folder, issuer, database, environment, earlier, callerAt } = stage;
   const second = await startEarlierVersion(folder, environment);
   const administrator = await administer(database.name);
   // A database that 1.1.0 created.
@@ -88,7 +103,11 @@ test(`${COUNT} users are migrated while runs are killed, this version is rolled 
       "SELECT md5(string_agg(md5(users::text), '' ORDER BY id)) FROM users WHERE email LIKE '%@Million.example'",
     );
   const before = await digest();
-  const readiness = watchReadiness(earlier.url);
+  const readiness = new Set<number>();
+  const stopAsking = repeat(async () => {
+    readiness.add((await fetch(`${earlier.url}/ready`)).status);
+    await sleep(20);
+  });
   const old = startCallers([earlier.url, second.url, second.url].map(callerAt));
   const locks = await watchLocks(database);
 
@@ -104,24 +123,22 @@ test(`${COUNT} users are migrated while runs are killed, this version is rolled 
   await Promise.all([1, 2, 3, 4].map(() => runMigrations(readSettings(environment).postgres)));
   const latest = await Promise.all([1, 2].map(() => startService({}, { database, issuer })));
   const young = startCallers(latest.map(({ url }) => callerAt(url)));
-  await sleep(2000);
-  const results = [await old()];
+  await young.untilServed();
+  const wrong = [await old.stop()];
   // The rollback.
   const back = startCallers([callerAt(earlier.url)]);
-  await sleep(1000);
-  results.push(await young());
+  await back.untilServed();
+  wrong.push(await young.stop());
   await Promise.all(latest.map(({ stop }) => stop()));
   const third = await startEarlierVersion(folder, environment);
   const alone = startCallers([callerAt(third.url)]);
-  await sleep(1000);
-  results.push(await back(), await alone());
-  expect(await readiness.stop()).toEqual([]);
+  await alone.untilServed();
+  wrong.push(await back.stop(), await alone.stop());
+  await stopAsking();
+  expect(readiness).toEqual(new Set([200]));
   await Promise.all([second.stop(), third.stop()]);
 
-  for (const { wrong, requests } of results) {
-    expect(wrong).toEqual([]);
-    expect(requests).toBeGreaterThan(0);
-  }
+  expect(wrong).toEqual([[], [], [], []]);
   expect(await locks.stop()).toBeLessThan(1);
   expect(await digest()).toEqual(before);
   const indexes = await administrator.query(
@@ -132,7 +149,7 @@ test(`${COUNT} users are migrated while runs are killed, this version is rolled 
 });
 
 test('each version serves the users, keys, cursors and changes of the other, also after a rollback', async () => {
-  const { folder, issuer, database, earlier, callerAt } = stage;
+  const { folder, issuer, database, environment, earlier, callerAt } = stage;
   const latest = await startService({}, { database, issuer });
   const [old, young] = [callerAt(earlier.url), callerAt(latest.url)];
   const [first, second] = [freshKey(), freshKey()].map((key) => ({ headers: { 'idempotency-key': key } }));
@@ -169,7 +186,7 @@ test('each version serves the users, keys, cursors and changes of the other, als
   }
   await latest.stop();
   await earlier.stop();
-  stage.earlier = await startEarlierVersion(folder, environmentOf(database, issuer));
+  stage.earlier = await startEarlierVersion(folder, environment);
   const back = callerAt(stage.earlier.url);
   expect((await back('GET', CHANGES)).body).toEqual(changes);
   expect((await back('GET', USERS + ada.id)).headers.etag).toBe('"2"');
@@ -181,28 +198,24 @@ test('each version serves the users, keys, cursors and changes of the other, als
 });
 
 test('the migration waits for a vacuum of users in attempts of less than a second, and 1.2.0 serves meanwhile', async () => {
-  const { issuer, database, earlier } = stage;
+  const { database, environment, earlier, callerAt } = stage;
   const administrator = await administer(database.name);
-  const writers = startWriters(earlier.url, issuer, 4);
+  const writers = startCallers(Array.from({ length: 4 }, () => callerAt(earlier.url)));
   const locks = await watchLocks(database);
   const vacuum = await hold(database, 'LOCK TABLE users IN SHARE UPDATE EXCLUSIVE MODE');
-  const migrated = runMigrations(readSettings(environmentOf(database, issuer)).postgres);
+  const migrated = runMigrations(readSettings(environment).postgres);
   const attempts = new Set<unknown>();
-  await until(
-    'several attempts',
-    async () => {
-      const rows = await administrator.query(
-        "SELECT waitstart::text FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND query ILIKE '%alter table%'",
-      );
-      for (const { waitstart } of rows) attempts.add(waitstart);
-      return attempts.size >= 2;
-    },
-    { seconds: 30 },
-  );
+  await until('several attempts', async () => {
+    const rows = await administrator.query(
+      "SELECT waitstart::text FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND query ILIKE '%alter table%'",
+    );
+    for (const { waitstart } of rows) attempts.add(waitstart);
+    return attempts.size >= 2;
+  });
   await vacuum.release();
   await migrated;
 
-  expect((await writers.stop()).wrong).toEqual([]);
+  expect(await writers.stop()).toEqual([]);
   expect(await locks.stop()).toBeLessThan(1);
   await administrator.end();
 });
