@@ -27,13 +27,12 @@ const ENTRIES = [
   {
     folder: 'lib/postgres',
     entry: 'index.ts',
-    insiders: /^(lib\/postgres\/|test\/(engine\/|stage\/statements\.|benchmark\/guard\/waste\/statement\.))/,
+    insiders: /^(lib\/postgres\/|test\/(engine\/|stage\/statements\.|benchmark\/guard\/waste\.))/,
   },
   {
     folder: 'lib/postgres/sessions',
     entry: 'index.ts',
-    insiders:
-      /^(lib\/postgres\/sessions\/|test\/(engine\/|stage\/statements\.|benchmark\/guard\/waste\/statement\.))/,
+    insiders: /^(lib\/postgres\/sessions\/|test\/(engine\/|stage\/statements\.|benchmark\/guard\/waste\.))/,
   },
   { folder: 'host/admission', entry: 'index.ts', insiders: /^(host\/admission|test)\// },
   { folder: 'handlers', entry: 'index.ts', insiders: /^(handlers\/index\.ts$|test\/)/ },

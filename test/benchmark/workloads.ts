@@ -88,9 +88,6 @@ const MAX_USERS_PER_PAGE = 1000;
 /** How far into the users the deep page lies. */
 const DEEP_SHARE = 0.9;
 
-/** In the mix, one request in this many is an update. */
-const REQUESTS_PER_UPDATE = 5;
-
 const get = reads('get', 'get by id', (material) => () => anyUser(material));
 
 const update = writes(
@@ -153,18 +150,6 @@ export const workloads: readonly Workload[] = [
   reads('by-external-id', 'lookup by external id', (material) => () => byExternalId(material.anyUser()), {
     prepare: (ask) => hasOneUser(ask, byExternalId(1)),
   }),
-  {
-    ...{ name: 'mix', title: 'mix: 80 % get, 20 % update', status: 200, writes: true },
-    varying: ['updated_at', 'full_name'],
-    requests(material) {
-      const [nextGet, nextUpdate] = [get.requests(material), update.requests(material)];
-      let sent = 0;
-      return () => {
-        sent += 1;
-        return sent % REQUESTS_PER_UPDATE === 0 ? nextUpdate() : nextGet();
-      };
-    },
-  },
   // A reader of the changes that has seen them all.
   reads('changes', 'changes, at the head', prepared, {
     prepare: async (ask) => nextPage(await ask(`${USERS}changes?cursor=now&limit=0`)),

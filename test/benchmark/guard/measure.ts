@@ -15,13 +15,7 @@ import type { Totals } from './counters.ts';
  * Measures these workloads, or all of them, with a host and a database of their own; `preloaded` are modules that the host
  * loads before anything else.
  */
-export async function measureAll({
-  only,
-  preloaded,
-}: {
-  readonly only?: readonly string[];
-  readonly preloaded?: readonly string[];
-} = {}): Promise<Measured> {
+export async function measureAll(only?: readonly string[], preloaded?: readonly string[]): Promise<Measured> {
   const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
   const variables = environmentOf(database, issuer);
   await runMigrations(readSettings(variables).postgres);

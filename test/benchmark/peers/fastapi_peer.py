@@ -17,7 +17,6 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 COLUMNS = "id, email, full_name, is_active, created_at, updated_at"
-LATER = "updated_at = greatest(clock_timestamp(), updated_at + interval '1 millisecond')"
 ADDRESS = re.compile(r"^[^@\s]+@[^@\s]+$")
 PUBLIC_KEY, ISSUER, AUDIENCE = os.environ["PUBLIC_KEY"], os.environ["ISSUER"], os.environ["AUDIENCE"]
 
@@ -39,12 +38,6 @@ class UserCreate(BaseModel):
         if not ADDRESS.match(value):
             raise ValueError("no address")
         return value
-
-
-class UserUpdate(BaseModel):
-    email: Optional[str] = Field(None, max_length=255, regex=ADDRESS.pattern)
-    full_name: Optional[str] = Field(None, max_length=255)
-    is_active: Optional[bool]
 
 
 class UserRead(BaseModel):
@@ -133,22 +126,9 @@ async def list_users(limit: int = 100):
     return await rows(f"select {COLUMNS} from users order by created_at, id limit :limit", {"limit": limit})
 
 
-@app.get("/api/v1/users/changes")
-async def changes():
-    raise HTTPException(404)
-
-
 @app.get("/api/v1/users/{user_id}", response_model=UserRead, dependencies=[reads])
 async def get(user_id: uuid.UUID):
     return first(await rows(f"select {COLUMNS} from users where id = :id", {"id": user_id}))
-
-
-@app.patch("/api/v1/users/{user_id}", response_model=UserRead, dependencies=[writes])
-async def update(user_id: uuid.UUID, user: UserUpdate):
-    given = user.dict(exclude_unset=True)
-    fields = "".join(f"{name} = :{name}, " for name in given)
-    statement = f"update users set {fields}{LATER}, version = version + 1 where id = :id returning {COLUMNS}"
-    return first(await rows(statement, {"id": user_id, **given}))
 
 
 if __name__ == "__main__":

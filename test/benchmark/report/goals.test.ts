@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Results, Run } from '../rounds.ts';
-import { benchGoals, goalTable, growthGoals, memoryGoals } from './goals.ts';
+import { benchGoals, goalTable, memoryGoals } from './goals.ts';
 import { both, comparedAt } from './summary.ts';
 
 const run = (target: string, workload: string, figures: Partial<Run> = {}): Run => ({
@@ -32,40 +32,6 @@ test('each measured goal is reached or missed; the others are left out', () => {
   ]);
 });
 
-test('a batch has a memory limit of its own', () => {
-  expect(linesOf({ runs: [run('ours', 'batch', { memory: 175 })] })).toEqual([
-    ['goal', 'measured'],
-    ['memory under load, MB', 'at most 270', '175', 'reached'],
-  ]);
-});
-
-// A weaker limit must be changed here, too.
-test('the limits are those of the goals', () => {
-  const limits = benchGoals({ starts: [], runs: [], leftOut: [] }).map(({ title, atMost }) => [
-    title,
-    atMost,
-  ]);
-  expect(Object.fromEntries(limits)).toMatchObject({
-    'get: server and PostgreSQL to bun': 0.75,
-    'create: server and PostgreSQL to go': 0.65,
-    'update: PostgreSQL to go': 0.4,
-    'batch: server and PostgreSQL to create-alone': 100 / 14,
-    'list: server and PostgreSQL to bun': 0.6,
-    'by-external-id: server and PostgreSQL to get': 1.3,
-    'fresh-token: server and PostgreSQL to fastify': 1,
-    'health: server to hello': 1.3,
-    'get-half: p99 to go': 1.5,
-    'get: server of ours-traced-all less that of ours, s/1,000': 0.015,
-  });
-});
-
-test('growth compares the time of PostgreSQL with the most users to that with the fewest', () => {
-  const runs = [run('ours-1', 'get'), run('ours-9', 'get', { postgres: 1.7 }), run('ours-1', 'create')];
-  expect(goalTable(growthGoals({ starts: [], leftOut: [], runs }, 'ours-1', 'ours-9'))).toMatch(
-    /get: PostgreSQL with the most users to the fewest {2}at most 1.6 {6}1.70 {2}missed$/,
-  );
-});
-
 test('figures are compared within each round, and only there', () => {
   const runs = [
     run('ours', 'get', { server: 1 }),
@@ -76,17 +42,4 @@ test('figures are compared within each round, and only there', () => {
   ];
   const at = (target: string) => ({ target, workload: 'get', figure: both });
   expect(comparedAt(runs, at('go'), at('ours'))).toEqual({ min: 1, median: 1.25, max: 1.5 });
-});
-
-test('memory under load is the maximum of each round', () => {
-  const runs = [
-    run('ours', 'get', { memory: 50 }),
-    run('ours', 'list', { memory: 90 }),
-    run('ours', 'get', { round: 2, memory: 70 }),
-  ];
-  expect(memoryGoals({ starts: [], leftOut: [], runs }).at(-1)?.measured).toEqual({
-    min: 70,
-    median: 80,
-    max: 90,
-  });
 });

@@ -19,11 +19,8 @@ export function workloadTable({ runs }: Results, workload: Workload, targets: re
       print(spreadAt(runs, place(target, figure)), digits);
   const ratio = (figure: Figure) => (target: Target) =>
     written(comparedAt(runs, place(target, figure), place(first, figure)), 2);
-  const isAtLimit = (target: Target) =>
-    (spreadAt(
-      runs,
-      place(target, ({ load }) => load),
-    )?.max ?? 0) > LOAD_LIMIT_CORES;
+  const loadOf: Figure = ({ load }) => load;
+  const isAtLimit = (target: Target) => (spreadAt(runs, place(target, loadOf))?.max ?? 0) > LOAD_LIMIT_CORES;
   const table = tableOf<Target>(
     {
       '': (target) => target.title + (isAtLimit(target) ? ' *' : ''),
