@@ -3,7 +3,7 @@ import { freePort } from '../../host/development/free-port.ts';
 import { type BuiltHost, startBuiltHost } from '../stage/built-host.ts';
 import { startBuiltService } from '../stage/built-service.ts';
 import { expectEndInOrder } from '../stage/end-in-order.ts';
-import { holdMigrations, untilMigrationsWait, untilUnderWay } from '../stage/locks.ts';
+import { hold, untilUnderWay } from '../stage/locks.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { environmentOf } from '../stage/service.ts';
@@ -63,12 +63,15 @@ test('a PostgreSQL that was never available does not delay the exit', async () =
 test('migrations that wait for another instance do not delay the exit', async () => {
   const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
   cleanUps.push(issuer.stop, database.drop);
-  const lock = await holdMigrations(database);
+  // The lock of the migrations.
+  const lock = await hold(database, 'SELECT pg_advisory_lock(6083215794301857261)');
   cleanUps.push(lock.release);
   const host = await startBuiltHost(environmentOf(database, issuer));
   cleanUps.push(host.remove);
   await host.untilListening();
-  await untilMigrationsWait(database);
+  const waiting =
+    "SELECT FROM pg_stat_activity WHERE query LIKE '%pg_try_advisory_lock%' AND pid <> pg_backend_pid() AND datname = current_database()";
+  await until('the migrations wait', async () => (await inDatabase(database, waiting)).length > 0);
   await expectEndInOrder(host, 2);
 
   expect(host.events('database_migrated')).toEqual([]);

@@ -31,26 +31,6 @@ export const holdUser = (database: Database, id: string) =>
 export const holdEmail = (database: Database, email: string) =>
   hold(database, `INSERT INTO users (id, email) VALUES (gen_random_uuid(), '${email}')`);
 
-/** Holds the lock of the migrations, as an instance that runs them does. */
-export const holdMigrations = (database: Database) =>
-  hold(database, 'SELECT pg_advisory_lock(6083215794301857261)');
-
-/** Waits until an instance waits for the lock of the migrations. */
-export async function untilMigrationsWait(database: Database): Promise<void> {
-  const client = await connect(database);
-  try {
-    await until('a session waits for the lock of the migrations', async () => {
-      const { rowCount } = await client.query(
-        "SELECT FROM pg_stat_activity WHERE datname = $1 AND query LIKE '%pg_try_advisory_lock%' AND pid <> pg_backend_pid()",
-        [database.name],
-      );
-      return rowCount !== 0;
-    });
-  } finally {
-    await client.end();
-  }
-}
-
 /**
  * Waits until this many statements of the service have been in progress in PostgreSQL for this many milliseconds, for
  * `seconds` at most. A statement that waits for a lock moves to a connection of its own after 20 milliseconds.

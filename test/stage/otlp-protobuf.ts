@@ -47,35 +47,6 @@ const RESOURCE_SPANS: Form = {
 /** ExportTraceServiceRequest. */
 export const TRACE_REQUEST: Form = { 1: ['resourceSpans', () => RESOURCE_SPANS, '[]'] };
 
-const NUMBER_POINT: Form = {
-  4: ['asDouble', 'double'],
-  6: ['asInt', 'fixed'],
-  7: ['attributes', () => KEY_VALUE, '[]'],
-};
-const HISTOGRAM_POINT: Form = {
-  4: ['count', 'fixed'],
-  5: ['sum', 'double'],
-  9: ['attributes', () => KEY_VALUE, '[]'],
-};
-const NUMBERS: Form = { 1: ['dataPoints', () => NUMBER_POINT, '[]'] };
-const SUM: Form = { ...NUMBERS, 3: ['isMonotonic', 'bool'] };
-const HISTOGRAM: Form = { 1: ['dataPoints', () => HISTOGRAM_POINT, '[]'] };
-const METRIC: Form = {
-  1: ['name', 'string'],
-  3: ['unit', 'string'],
-  5: ['gauge', () => NUMBERS],
-  7: ['sum', () => SUM],
-  9: ['histogram', () => HISTOGRAM],
-};
-const SCOPE_METRICS: Form = { 2: ['metrics', () => METRIC, '[]'] };
-const RESOURCE_METRICS: Form = {
-  1: ['resource', () => RESOURCE],
-  2: ['scopeMetrics', () => SCOPE_METRICS, '[]'],
-};
-
-/** ExportMetricsServiceRequest. */
-export const METRICS_REQUEST: Form = { 1: ['resourceMetrics', () => RESOURCE_METRICS, '[]'] };
-
 const VARINT = 0;
 const LENGTH_DELIMITED = 2;
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { listen } from './listening.ts';
-import { decodeProtobuf, METRICS_REQUEST, TRACE_REQUEST } from './otlp-protobuf.ts';
+import { decodeProtobuf, TRACE_REQUEST } from './otlp-protobuf.ts';
 import { until } from './until.ts';
 
 /** Flat attributes. An integer is a number in either encoding. */
@@ -46,7 +46,7 @@ const STATUSES = ['UNSET', 'OK', 'ERROR'] as const;
 
 const succeed: Answer = (response) => response.writeHead(200).end();
 
-/** Starts a receiver of OTLP over HTTP, both in protobuf and in JSON, on a port of 127.0.0.1. */
+/** Starts a receiver of OTLP over HTTP on a port of 127.0.0.1: of spans in protobuf and in JSON, of metrics in JSON. */
 export async function startOtlpReceiver() {
   const received: Export[] = [];
   let answer = succeed;
@@ -94,7 +94,7 @@ export async function startOtlpReceiver() {
 type Message = any;
 
 function spansOf({ body, headers }: Export): ReceivedSpan[] {
-  const { resourceSpans = [] } = messageOf(body, headers, TRACE_REQUEST);
+  const { resourceSpans = [] } = messageOf(body, headers);
   return resourceSpans.flatMap(({ resource, scopeSpans = [] }: Message) =>
     scopeSpans.flatMap(({ spans = [] }: Message) =>
       spans.map(
@@ -115,8 +115,8 @@ function spansOf({ body, headers }: Export): ReceivedSpan[] {
   );
 }
 
-function pointsOf({ body, headers }: Export): ReceivedPoint[] {
-  const { resourceMetrics = [] } = messageOf(body, headers, METRICS_REQUEST);
+function pointsOf({ body }: Export): ReceivedPoint[] {
+  const { resourceMetrics = [] } = JSON.parse(body.toString());
   return resourceMetrics.flatMap(({ scopeMetrics = [] }: Message) =>
     scopeMetrics.flatMap(({ metrics = [] }: Message) =>
       metrics.flatMap(({ name: metric, unit, gauge, sum, histogram }: Message) => {
@@ -142,10 +142,10 @@ function instrumentOf({ gauge, sum, histogram }: Message): ReceivedPoint['instru
   return sum.isMonotonic ? 'counter' : 'up-down counter';
 }
 
-function messageOf(body: Buffer, headers: Export['headers'], form: typeof TRACE_REQUEST): Message {
+function messageOf(body: Buffer, headers: Export['headers']): Message {
   return headers['content-type'] === 'application/json'
     ? JSON.parse(body.toString())
-    : decodeProtobuf(body, form);
+    : decodeProtobuf(body, TRACE_REQUEST);
 }
 
 function attributesOf(pairs: Message[] = []): Attributes {

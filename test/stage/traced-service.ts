@@ -13,6 +13,7 @@ export async function startTracedService(variables: Variables = {}, options: Hos
   const telemetry = {
     SVC_OTEL_ENABLED: 'true',
     OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint,
+    OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: 'http/json',
     OTEL_BSP_SCHEDULE_DELAY: '50',
   };
   const service = await startBuiltService({ ...telemetry, ...variables }, options);
