@@ -19,9 +19,6 @@ export async function startHttpFront(send: (request: RawRequest) => Promise<RawR
   });
   return {
     url: (await listen(server)).url,
-    async stop() {
-      server.close();
-      server.closeAllConnections();
-    },
+    stop: async () => server.close().closeAllConnections(),
   };
 }

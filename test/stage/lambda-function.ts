@@ -16,7 +16,7 @@ const CLIENT = process.env.LAMBDA_RUNTIME_CLIENT ?? join(import.meta.dirname, 'r
 // Here, so that a build does not count to the time of the first test.
 const main = await builtHost();
 
-/** The variables that AWS Lambda sets for every function. */
+/** The variables that AWS Lambda sets for every function, as far as the service or its libraries read them. */
 const ENVIRONMENT = {
   _HANDLER: 'index.handler',
   AWS_EXECUTION_ENV: 'AWS_Lambda_nodejs24.x',
@@ -24,10 +24,7 @@ const ENVIRONMENT = {
   AWS_LAMBDA_FUNCTION_NAME: 'test',
   AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
   AWS_LAMBDA_INITIALIZATION_TYPE: 'on-demand',
-  AWS_LAMBDA_LOG_GROUP_NAME: '/aws/lambda/test',
-  AWS_LAMBDA_LOG_STREAM_NAME: '2026/11/20/[$LATEST]0123456789abcdef',
   AWS_REGION: 'eu-central-1',
-  LANG: 'en_US.UTF-8',
   TZ: ':UTC',
 };
 
@@ -62,6 +59,7 @@ export async function startFunction(
   const exited = once(child, 'exit').then(api.exit);
   for (const descriptor of descriptors) closeSync(descriptor);
 
+  const printed = () => readFileSync(output, 'utf8');
   return {
     invoke: api.invoke,
     /** The result of an invocation. Throws the error of the function. */
@@ -71,14 +69,10 @@ export async function startFunction(
       throw new Error(`${outcome.error.errorType}: ${outcome.error.errorMessage}`);
     },
     /** The output so far. */
-    printed: () => readFileSync(output, 'utf8'),
+    printed,
     errors: () => readFileSync(errors, 'utf8'),
     /** The lines of the output that are JSON: events and spans. */
-    lines: (): readonly Line[] =>
-      readFileSync(output, 'utf8')
-        .split('\n')
-        .filter((line) => line.startsWith('{'))
-        .map((line) => JSON.parse(line)),
+    lines: (): readonly Line[] => (printed().match(/^\{.*$/gm) ?? []).map((line) => JSON.parse(line)),
     /** Stops the process between two invocations, as AWS Lambda does. */
     async freeze(): Promise<void> {
       await until('the function is idle', () => api.isIdle);

@@ -1,15 +1,17 @@
 import { spawn } from 'node:child_process';
-import { chmodSync, cpSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
+import { once } from 'node:events';
+import { chmodSync, cpSync, existsSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 
 const ROOT = join(import.meta.dirname, '../..');
 
 /** The files from which the project is started and built. Its packages are linked. */
-const SOURCES = [
-  ...['handlers', 'host', 'lib', 'infra', 'esbuild.config.mjs', 'commands.sh', 'bootstrap.mjs', '.npmrc'],
-];
-const PACKAGE = ['package.json', 'package-lock.json'];
+const SOURCES =
+  'handlers host lib infra esbuild.config.mjs commands.sh bootstrap.mjs .npmrc package.json package-lock.json'.split(
+    ' ',
+  );
 
 /** A folder with a unique name that every account can access. */
 export function openFolder(): string {
@@ -23,16 +25,11 @@ export function openFolder(): string {
  * version it replaces that version and keeps the data. `more` names further files to copy.
  */
 export function copyOfProject(folder = openFolder(), more: readonly string[] = []): string {
-  const copied = [...SOURCES, ...PACKAGE, ...more];
+  const copied = [...SOURCES, ...more];
   for (const name of [...copied, 'node_modules'])
     rmSync(join(folder, name), { recursive: true, force: true });
-  const filter = (source: string) => !source.includes('node_modules');
-  for (const name of copied) {
-    cpSync(join(ROOT, name), join(folder, name), {
-      recursive: true,
-      filter: (source) => filter(source.slice(ROOT.length)),
-    });
-  }
+  const filter = (source: string) => !source.slice(ROOT.length).includes('node_modules');
+  for (const name of copied) cpSync(join(ROOT, name), join(folder, name), { recursive: true, filter });
   for (const packages of ['node_modules', ...(more.includes('test') ? ['test/node_modules'] : [])])
     symlinkSync(join(ROOT, packages), join(folder, packages));
   return folder;
@@ -41,37 +38,20 @@ export function copyOfProject(folder = openFolder(), more: readonly string[] = [
 /** Removes a folder of the project, and the files of its database in any place. */
 export function removeProject(folder: string): void {
   const data = join(folder, '.data/postgres');
-  try {
-    rmSync(realpathSync(data), { recursive: true, force: true });
-  } catch {
-    // There was no database.
-  }
+  if (existsSync(data)) rmSync(realpathSync(data), { recursive: true });
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** The output of a program, and its exit code. */
-export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
-
-/** Runs npm in `folder`, as from a shell that no npm script has started. */
-export function npm(
-  folder: string,
-  options: readonly string[],
-  variables: NodeJS.ProcessEnv = {},
-): Promise<Ended> {
+/** Runs npm in `folder`, as from a shell that no npm script has started. Resolves with its output and its exit code. */
+export async function npm(folder: string, options: readonly string[], variables: NodeJS.ProcessEnv = {}) {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(npm_|SVC_)/i.test(name));
   const child = spawn('npm', options, {
     cwd: folder,
     env: { ...Object.fromEntries(inherited), ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const output = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name].setEncoding('utf8').on('data', (part: string) => {
-      output[name] += part;
-    });
-  }
-  return new Promise((resolve, reject) => {
-    child.on('error', reject);
-    child.on('close', (code) => resolve({ code, ...output }));
-  });
+  const ended = once(child, 'close');
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  const [code] = await ended;
+  return { code: code as number | null, stdout, stderr };
 }

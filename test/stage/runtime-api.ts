@@ -1,13 +1,12 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { listen } from './listening.ts';
 
 /** The outcome of an invocation: the bytes of the result, or the error. */
-export type Outcome = { readonly result: string } | { readonly error: FunctionError };
+type Outcome = { readonly result: string } | { readonly error: FunctionError };
 
-/** The form in which AWS Lambda receives the error of a handler. */
-export type FunctionError = { readonly errorType: string; readonly errorMessage: string };
+type FunctionError = { readonly errorType: string; readonly errorMessage: string };
 
 type Invocation = {
   readonly id: string;
@@ -47,7 +46,6 @@ export async function startRuntimeApi() {
       'Content-Type': 'application/json',
       'Lambda-Runtime-Aws-Request-Id': invocation.id,
       'Lambda-Runtime-Deadline-Ms': String(invocation.deadline),
-      'Lambda-Runtime-Invoked-Function-Arn': 'arn:aws:lambda:eu-central-1:123456789012:function:test',
       'Lambda-Runtime-Trace-Id': invocation.traceHeader,
     });
     idle.end(invocation.event);
@@ -85,16 +83,10 @@ export async function startRuntimeApi() {
     exit(): void {
       fail({ errorType: 'Runtime.ExitError', errorMessage: 'the process has ended' });
     },
-    stop(): void {
-      server.close();
-      server.closeAllConnections();
-    },
+    stop: () => server.close().closeAllConnections(),
   };
 }
 
 /** AWS X-Ray's trace header, of an unsampled trace. */
-function traced(): string {
-  const random = randomUUID().replaceAll('-', '');
-  const seconds = Math.floor(Date.now() / 1000).toString(16);
-  return `Root=1-${seconds}-${random.slice(0, 24)};Parent=${random.slice(0, 16)};Sampled=0`;
-}
+const traced = () =>
+  `Root=1-${'0'.repeat(8)}-${randomBytes(12).toString('hex')};Parent=${randomBytes(8).toString('hex')};Sampled=0`;

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { until } from './until.ts';
 
@@ -10,16 +11,8 @@ export const TERMINAL: readonly string[] =
     : ['sh', '-c', 'exec script --quiet --flush --command "$*" /dev/null', 'sh'];
 
 /** Whether a program with this name is installed. */
-export function isInstalled(program: string): boolean {
-  return (process.env.PATH ?? '').split(delimiter).some((folder) => {
-    try {
-      accessSync(join(folder, program), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
-}
+export const isInstalled = (program: string): boolean =>
+  (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, program)));
 
 const PROMPT = 'prompt> ';
 const PASTES_ON = '\x1b[?2004h';
@@ -32,10 +25,7 @@ export function startShell(command: readonly string[]) {
     env: { PATH: process.env.PATH, HOME: '/', TERM: 'xterm', PS1: PROMPT },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
-  let hasEnded = false;
-  child.once('close', () => {
-    hasEnded = true;
-  });
+  const closed = once(child, 'close');
   let shown = '';
   child.stdout.setEncoding('latin1').on('data', (part: string) => {
     shown += part;
@@ -52,7 +42,7 @@ export function startShell(command: readonly string[]) {
     /** Exits the shell, and returns everything that the terminal has shown. */
     async leave(): Promise<string> {
       child.stdin.write('\rexit\r');
-      await until('the end of the shell', () => hasEnded, { seconds: 50 });
+      await closed;
       return shown;
     },
     kill: () => child.kill('SIGKILL'),

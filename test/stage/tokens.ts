@@ -104,16 +104,12 @@ export async function startIssuer() {
     get fetches() {
       return fetches;
     },
-    stop() {
-      return new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      });
-    },
+    stop: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve()).closeAllConnections();
+      }),
     /** Listens again on the same port. */
-    async restart() {
-      await listen(port);
-    },
+    restart: () => listen(port),
   };
 }
 

@@ -4,7 +4,7 @@ import { FIRST_CHANGES, nextIn } from '../../lab/ledger/changes.ts';
 import { sideBySide } from '../../lab/load/callers.ts';
 import { PATIENCE_MS, runLoads } from '../../lab/load/load.ts';
 import { USERS, wireOf } from '../../lab/load/wire.ts';
-import { rawClient, requestText } from '../../stage/raw-client.ts';
+import { connectTo as rawClient, requestText } from '../../stage/connection.ts';
 import { SLOW } from '../rows/slow-clients.ts';
 import type { PassingFaults } from './passing-fault.ts';
 

@@ -1,7 +1,7 @@
 import type { ClientRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { connectTo as rawClient, requestText } from '../../stage/connection.ts';
 import { holdUser } from '../../stage/locks.ts';
-import { rawClient, requestText } from '../../stage/raw-client.ts';
 import type { Row } from '../run-row.ts';
 
 export const abortedRequests: Row = {

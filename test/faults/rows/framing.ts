@@ -1,5 +1,5 @@
 import type { Random } from '../../lab/load/random.ts';
-import { type RawClient, rawClient, requestText } from '../../stage/raw-client.ts';
+import { type Connection as RawClient, connectTo as rawClient, requestText } from '../../stage/connection.ts';
 import { FRONT_PROXIES } from '../front-proxies.ts';
 import type { Row } from '../run-row.ts';
 

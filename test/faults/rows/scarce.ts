@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type RawClient, rawClient, requestText } from '../../stage/raw-client.ts';
+import { type Connection as RawClient, connectTo as rawClient, requestText } from '../../stage/connection.ts';
 import { until } from '../../stage/until.ts';
 import type { Row } from '../run-row.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readSteadily } from '../../lab/load/load.ts';
 import type { ServiceUnderFault } from '../../lab/stage/stage.ts';
-import { type RawClient, rawClient, requestText } from '../../stage/raw-client.ts';
+import { type Connection as RawClient, connectTo as rawClient, requestText } from '../../stage/connection.ts';
 import type { Row } from '../run-row.ts';
 
 const LIST = 'GET /api/v1/users/?limit=1000';

@@ -1,1 +1,0 @@
-export { type Connection as RawClient, connectTo as rawClient, requestText } from './connection.ts';
