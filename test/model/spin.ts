@@ -13,18 +13,6 @@ const MEMORY_LIMIT = 16_384;
 /** Maximum length of a path. Spin reserves 48 bytes for each step. */
 const DEPTH_LIMIT = 1_000_000;
 
-/** Result of a search. */
-export type Result = {
-  readonly states: number;
-  readonly depth: number;
-  readonly seconds: number;
-  readonly megabytes: number;
-  /** Number of the property that does not hold; undefined if all hold. */
-  readonly violated: number | undefined;
-  /** Whether every state was visited. */
-  readonly isComplete: boolean;
-};
-
 /** Whether Spin and a C compiler are installed. */
 export async function hasSpin(): Promise<boolean> {
   const programs = ['spin', 'gcc'].map((name) => execute('which', [name]));
@@ -55,7 +43,7 @@ export async function withVerifier<Used>(
 }
 
 /** Visits all states of a configuration, or stops at the first fault. */
-export function verify(configuration: Configuration): Promise<Result> {
+export function verify(configuration: Configuration) {
   return withVerifier(configuration, async (verifier) => {
     const liveness = configuration.property === 'liveness' ? ['-a', '-f'] : [];
     const { stdout } = await execute(verifier, [`-m${DEPTH_LIMIT}`, '-n', ...liveness], {
@@ -67,7 +55,7 @@ export function verify(configuration: Configuration): Promise<Result> {
 }
 
 /** The result that a verifier prints. */
-function resultIn(output: string): Result {
+function resultIn(output: string) {
   const figure = (pattern: RegExp) => Number(pattern.exec(output)?.[1] ?? Number.NaN);
   const errors = figure(/errors: (\d+)/);
   const isCycle = /acceptance cycle/.test(output);
@@ -77,7 +65,9 @@ function resultIn(output: string): Result {
     depth: figure(/depth reached (\d+)/),
     seconds: figure(/elapsed time ([\d.e+-]+)/),
     megabytes: figure(/([\d.]+)\s+total actual memory usage/),
+    /** Number of the property that does not hold; undefined if all hold. */
     violated: errors === 0 ? undefined : isCycle ? 0 : property,
+    /** Whether every state was visited. */
     isComplete: errors === 0 && !/Search not completed|max search depth too small|out of memory/.test(output),
   };
 }

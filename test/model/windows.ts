@@ -59,14 +59,10 @@ function windowOf(
   const spans = changes.map(({ requestId }) => writes.get(requestId) ?? { sent: Number.NaN, answered: 0 });
   if (spans.some(({ sent }) => Number.isNaN(sent))) throw new Error('a change has no request');
   const overlapping = readsWithin(changes, spans, reads);
-  const times = [...spans, ...padded(overlapping)].flatMap((span, who) =>
-    span === undefined
-      ? []
-      : [
-          { what: 1 as const, who, time: span.sent },
-          { what: 2 as const, who, time: span.answered },
-        ],
-  );
+  const times = [...spans, ...overlapping].flatMap((span, who) => [
+    { what: 1 as const, who, time: span.sent },
+    { what: 2 as const, who, time: span.answered },
+  ]);
   // What happens at the same moment is taken for concurrent.
   const events = times
     .filter(({ time }) => time !== Number.POSITIVE_INFINITY)
@@ -86,8 +82,6 @@ function windowOf(
   };
 }
 
-const padded = (reads: readonly FeedRead[]) => Array.from({ length: BOUNDS.READS }, (_, n) => reads[n]);
-
 /** Reads during the writes of a window: the first that ended behind its first change, and the last before its end. */
 function readsWithin(
   changes: readonly IndexedChange[],
@@ -102,8 +96,7 @@ function readsWithin(
     const read = reads[n];
     if (read && read.answered > begun) within.push(read);
   }
-  const [one, other] = [within[0], within.at(-1)];
-  return one === other ? within.slice(0, 1) : [one, other].filter((read) => read !== undefined);
+  return [...new Set([within[0], within.at(-1)])].filter((read) => read !== undefined);
 }
 
 /** The first read, by binary search, that returned so many changes or more. */
