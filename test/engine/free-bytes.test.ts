@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { freeBytes } from '../../lib/free-bytes.ts';
-import { JsonPage, pieceOf } from '../../lib/json/json-writer.ts';
 
 const MEGABYTE = 1_000_000;
 
@@ -20,14 +19,4 @@ test('the memory of a buffer is not freed if it is shared', () => {
 
   expect(shared).toHaveLength(2 * MEGABYTE);
   expect(String(short)).toBe('one,two');
-});
-
-test('a page of more than 64 KB is the whole of a memory that can be freed', () => {
-  const page = new JsonPage();
-  page.begin();
-  page.piece(pieceOf('x'.repeat(65_537)));
-  const bytes = page.take();
-
-  expect(bytes).toBeInstanceOf(Buffer);
-  expect((bytes as Buffer).buffer.byteLength).toBe(bytes.length);
 });

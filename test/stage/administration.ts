@@ -7,25 +7,21 @@ export async function administer(database?: string) {
   const client = new pg.Client({ ...server, database: database ?? server.database, ssl: false });
   client.on('error', () => {});
   await client.connect();
+  const sessionsOf = async (name: string, what: string) => {
+    const text = `SELECT ${what} FROM pg_stat_activity WHERE datname = $1 AND application_name = 'user-management-service'`;
+    return (await client.query(text, [name])).rows;
+  };
   return {
     async query(statement: string): Promise<readonly Record<string, unknown>[]> {
       return (await client.query(statement)).rows;
     },
     /** Ends all sessions of the service in this database. Resolves with their number. */
     async terminate(name: string): Promise<number> {
-      const { rowCount } = await client.query(
-        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1 AND application_name = $2',
-        [name, 'user-management-service'],
-      );
-      return rowCount ?? 0;
+      return (await sessionsOf(name, 'pg_terminate_backend(pid)')).length;
     },
     /** Number of sessions of the service in this database. */
     async countSessions(name: string): Promise<number> {
-      const { rows } = await client.query(
-        'SELECT count(*)::int FROM pg_stat_activity WHERE datname = $1 AND application_name = $2',
-        [name, 'user-management-service'],
-      );
-      return rows[0].count;
+      return (await sessionsOf(name, 'pid')).length;
     },
     end: () => client.end(),
   };

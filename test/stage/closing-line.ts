@@ -50,19 +50,15 @@ function secondTryOfTest(test: TestCase): string[] {
   return state === 'passed' && errors?.[0] ? [line('tried again', nameOf(test), errors[0])] : [];
 }
 
-// A file that does not load, or a failing hook of a suite.
-function failuresOutsideTests(module: TestModule): string[] {
-  const suites = [module, ...module.children.allSuites()];
-  return suites.flatMap((suite) =>
+/** A file that does not load, or a failing hook of a suite. */
+const failuresOutsideTests = (module: TestModule): string[] =>
+  [module, ...module.children.allSuites()].flatMap((suite) =>
     suite.errors().map((error) => line('failed', module.relativeModuleId, error)),
   );
-}
 
 const nameOf = (test: TestCase) => `${test.module.relativeModuleId} > ${test.fullName}`;
 
-function line(what: string, name: string, error: unknown): string {
-  return `${what}: ${name}: ${firstLines(error)}`;
-}
+const line = (what: string, name: string, error: unknown) => `${what}: ${name}: ${firstLines(error)}`;
 
 /** The first lines of a message and of its cause's. Those of a failing property have the seed and the counterexample. */
 function firstLines(error: unknown): string {

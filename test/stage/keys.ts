@@ -1,9 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { KeySet } from '../../lib/auth/key-set.ts';
 import { TokenVerifier } from '../../lib/auth/token-verifier.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import type { Settings } from '../../lib/settings/settings.ts';
+import { timed } from './timed.ts';
 import { startIssuer } from './tokens.ts';
+import { until } from './until.ts';
 
 type Options = {
   /** Milliseconds between two refreshes in the background. */
@@ -50,14 +51,8 @@ export async function startVerifier({
     judge,
     /** Repeats until the token has this verdict. Resolves with the milliseconds that it took. */
     async untilJudged(token: string, status: number): Promise<number> {
-      const start = performance.now();
-      for (let last = 0; ; ) {
-        last = await judge(token);
-        const passed = performance.now() - start;
-        if (last === status) return passed;
-        if (passed > 15_000) throw new Error(`still ${last} after ${Math.round(passed)} ms`);
-        await sleep(25);
-      }
+      const isJudged = async () => (await judge(token)) === status;
+      return (await timed(until(`it is ${status}`, isJudged, { seconds: 15 }))).milliseconds;
     },
     async stop() {
       keySet.stop();

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { afterAll, beforeAll } from 'vitest';
+import { beforeAll } from 'vitest';
 import { runMigrations } from '../../lib/migrations/index.ts';
 import { Database } from '../../lib/postgres/index.ts';
 import { readSettings, type Variables } from '../../lib/settings/settings.ts';
@@ -28,10 +28,10 @@ export function openedDatabase(prepare: string, variables: Variables = {}) {
     administrator = await administer(database.name);
     await administrator.query(prepare);
     opened = new Database(settingsFor(database, variables));
-  });
-  afterAll(async () => {
-    await Promise.all([opened.close(1), administrator.end()]);
-    await database.drop();
+    return async () => {
+      await Promise.all([opened.close(1), administrator.end()]);
+      await database.drop();
+    };
   });
 
   return {
@@ -41,7 +41,6 @@ export function openedDatabase(prepare: string, variables: Variables = {}) {
     get statements() {
       return opened.statements;
     },
-    sessions: () => opened.sessions(),
     /** Opens the database again, with these variables. */
     open: (others: Variables = {}) => new Database(settingsFor(database, others)),
     /** Runs a statement as administrator. */
@@ -49,28 +48,20 @@ export function openedDatabase(prepare: string, variables: Variables = {}) {
   };
 }
 
-/** A database with the current tables for all tests of a file. Resolves with a connection to it. */
+/** A database with the current tables for all tests of a file, and a connection to it. */
 export function migratedDatabase(prepare: (client: pg.Client) => Promise<unknown>) {
-  let database: Awaited<ReturnType<typeof createDatabase>>;
-  let client: pg.Client;
+  const migrated = {} as { database: Awaited<ReturnType<typeof createDatabase>>; client: pg.Client };
   beforeAll(async () => {
-    database = await createDatabase();
+    const database = await createDatabase();
     await runMigrations(settingsFor(database));
-    client = new pg.Client({ ...database, ssl: false });
+    const client = new pg.Client({ ...database, ssl: false });
     await client.connect();
     await prepare(client);
+    Object.assign(migrated, { database, client });
+    return async () => {
+      await client.end();
+      await database.drop();
+    };
   }, 60_000);
-  afterAll(async () => {
-    await client.end();
-    await database.drop();
-  });
-
-  return {
-    get database() {
-      return database;
-    },
-    get client() {
-      return client;
-    },
-  };
+  return migrated;
 }

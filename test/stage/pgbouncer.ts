@@ -11,27 +11,36 @@ import { until } from './until.ts';
 
 const PGBOUNCER = '/usr/sbin/pgbouncer';
 
-type Options = {
-  /** Number of connections to PostgreSQL per database. */
-  readonly poolSize: number;
-  /** Names and passwords of its users. By default any user is accepted. */
-  readonly callers?: Readonly<Record<string, string>>;
-};
-
-/** Starts PgBouncer in transaction mode. */
-export async function startPgBouncer(server: PostgresServer, { poolSize, callers }: Options) {
+/**
+ * Starts PgBouncer in transaction mode, with `poolSize` connections to PostgreSQL per database. `callers` are the names
+ * and passwords of its users. By default any user is accepted.
+ */
+export async function startPgBouncer(
+  { host, port: target, user, password }: PostgresServer,
+  { poolSize, callers }: { readonly poolSize: number; readonly callers?: Readonly<Record<string, string>> },
+) {
   if (!existsSync(PGBOUNCER)) throw new Error(`${PGBOUNCER} is missing: apt-get install pgbouncer`);
   const folder = await mkdtemp(join(tmpdir(), 'user-management-pgbouncer-'));
   const [file, log, users] = [join(folder, 'pgbouncer.ini'), join(folder, 'log'), join(folder, 'users')];
   const port = await freePort();
-  await writeFile(file, configuration(server, port, poolSize));
+  const settings = {
+    listen_addr: '127.0.0.1',
+    listen_port: port,
+    unix_socket_dir: '',
+    // All users connect to PostgreSQL as that user.
+    auth_type: callers ? 'scram-sha-256' : 'any',
+    ...(callers && { auth_file: users }),
+    pool_mode: 'transaction',
+    default_pool_size: poolSize,
+    max_client_conn: 1000,
+    logfile: log,
+  };
+  const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}`);
+  const database = `* = host=${host} port=${target} user=${user}${password && ` password='${password}'`}`;
+  await writeFile(file, ['[databases]', database, '[pgbouncer]', ...lines, ''].join('\n'));
   await writeFile(log, '');
-  await writeFile(
-    users,
-    Object.entries(callers ?? {})
-      .map((pair) => `${pair.map((text) => `"${text}"`).join(' ')}\n`)
-      .join(''),
-  );
+  const accounts = Object.entries(callers ?? {}).map(([name, secret]) => `"${name}" "${secret}"\n`);
+  await writeFile(users, accounts.join(''));
   // PgBouncer refuses to run as root, and needs access to these files as another user.
   await chmod(folder, 0o777);
   await chmod(log, 0o666);
@@ -52,26 +61,4 @@ export async function startPgBouncer(server: PostgresServer, { poolSize, callers
       await rm(folder, { recursive: true });
     },
   };
-
-  function configuration(
-    { host, port, user, password }: PostgresServer,
-    ownPort: number,
-    size: number,
-  ): string {
-    const settings = {
-      listen_addr: '127.0.0.1',
-      listen_port: ownPort,
-      unix_socket_dir: '',
-      // All users connect to PostgreSQL as that user.
-      auth_type: callers ? 'scram-sha-256' : 'any',
-      ...(callers && { auth_file: users }),
-      pool_mode: 'transaction',
-      default_pool_size: size,
-      max_client_conn: 1000,
-      logfile: log,
-    };
-    const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}`);
-    const target = `* = host=${host} port=${port} user=${user}${password && ` password='${password}'`}`;
-    return ['[databases]', target, '[pgbouncer]', ...lines, ''].join('\n');
-  }
 }
