@@ -85,7 +85,8 @@ export const SUITES: Readonly<Record<string, Suite>> = {
       'npm ci --prefix infra/client && npm run build --prefix infra/client && npm ci --ignore-scripts --prefix test/client/runtimes && npm ci --ignore-scripts --prefix test/client/generators && tsc -p test/client',
   },
   monitoring: {
-    proves: 'Every alarm fires and clears, with a real Prometheus.',
+    proves:
+      'Every alarm fires when it must, and six of them at a service with a fault, with a real Prometheus.',
     needs: 'Debian',
     takes: '2 minutes',
     tests: { testTimeout: 120_000 },
