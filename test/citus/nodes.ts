@@ -3,7 +3,6 @@ import { dirname, join } from 'node:path';
 import { freePort } from '../../host/development/free-port.ts';
 import { startDebianPostgres } from '../stage/debian-postgres.ts';
 import { hastySettings } from '../stage/postgres.ts';
-import { hasEngine } from '../stage/postgres-container.ts';
 
 /** A coordinator and two workers of Citus, the coordinator first. */
 export type Nodes = Awaited<ReturnType<typeof startNodes>>;
@@ -31,7 +30,8 @@ export async function startNodes() {
 async function findStart() {
   if (existsSync(join(dirname(PROGRAMS), 'lib/citus.so')))
     return () => startDebianPostgres(SETTINGS, dirname(PROGRAMS));
-  if (!process.env.CITUS_BIN && hasEngine()) return startContainer;
+  if (!process.env.CITUS_BIN && (process.env.DOCKER_HOST || existsSync('/var/run/docker.sock')))
+    return startContainer;
   // Before any test there is nothing to undo, and an error would be printed with its stack and its code.
   process.stderr.write(
     `There is no Citus beside ${PROGRAMS}: set CITUS_BIN to the folder of the programs of a PostgreSQL that has Citus.\n`,

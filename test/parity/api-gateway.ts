@@ -5,7 +5,7 @@ import type { GatewayEvent } from '../../lib/http/gateway.ts';
 import type { RawRequest } from '../stage/raw-request.ts';
 
 /** The result of API Gateway for a request: the function that receives it, and the event. */
-export type Integration = { readonly operationId: string; readonly event: GatewayEvent };
+type Integration = { readonly operationId: string; readonly event: GatewayEvent };
 
 /** Content types that API Gateway passes as text. */
 const TEXT = /^(text\/|application\/(json|javascript|xml|[\w.-]+\+(json|xml)|x-www-form-urlencoded)\b)/i;
@@ -14,9 +14,8 @@ const TEXT = /^(text\/|application\/(json|javascript|xml|[\w.-]+\+(json|xml)|x-w
  * An HTTP API in front of the deployed functions, payload format 2.0. Repeated header fields are joined. The path is
  * decoded, also in `rawPath`, and the query is not. A named stage precedes `rawPath`. A body that is not text is in base64.
  *
- * @see AWS, API Gateway developer guide, "Create AWS Lambda proxy integrations for HTTP APIs"; the decoded `rawPath`
- * is
- * not documented there: see aws/aws-lambda-dotnet, Tools/LambdaTestTool-v2, HttpContextExtensions
+ * @see AWS, API Gateway developer guide, "Create AWS Lambda proxy integrations for HTTP APIs". The decoded `rawPath` is in
+ * aws/aws-lambda-dotnet, Tools/LambdaTestTool-v2, HttpContextExtensions.
  */
 export async function apiGateway(): Promise<(request: RawRequest, stage?: string) => Integration> {
   const deployed = await functions();
@@ -77,8 +76,6 @@ function headersOf({ fields, body }: RawRequest): Record<string, string> {
     'content-length': String(body.length),
     host: 'a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com',
     'x-amzn-trace-id': 'Root=1-6a0ed7b2-4f1d2c3b5a69788700001eef',
-    'x-forwarded-for': '198.51.100.23',
-    'x-forwarded-port': '443',
     'x-forwarded-proto': 'https',
   };
   for (const [field, value] of fields) {
@@ -90,16 +87,11 @@ function headersOf({ fields, body }: RawRequest): Record<string, string> {
 
 function contextOf({ method }: RawRequest, path: string, routeKey: string, stage: string) {
   return {
-    accountId: '123456789012',
-    apiId: 'a1b2c3d4e5',
     domainName: 'a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com',
-    domainPrefix: 'a1b2c3d4e5',
     http: { method, path, protocol: 'HTTP/1.1', sourceIp: '198.51.100.23', userAgent: 'test' },
     requestId: 'Ucr5xGgBiAQkJwE=',
     routeKey,
     stage,
-    time: '20/Nov/2026:09:41:01 +0000',
-    timeEpoch: 1795167661121,
   };
 }
 

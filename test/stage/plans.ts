@@ -12,25 +12,14 @@ type PlanNode = {
   readonly Plans?: readonly PlanNode[];
 };
 
-/** How PostgreSQL runs a statement, and what it reads. */
-export type Plan = (statement: Statement) => Promise<PlanCost>;
-
-/** The indexes that a plan uses, the rows that it reads and discards, and the pages of 8 KB that it reads. */
-export type PlanCost = {
-  readonly indexes: readonly string[];
-  readonly wholeTables: readonly string[];
-  readonly inVain: number;
-  readonly pages: number;
-};
-
 /** The plans of statements on this connection: with known values, and as a named statement for all values. */
-export function plansOver(client: pg.Client): Readonly<Record<'known' | 'named', Plan>> {
+export function plansOver(client: pg.Client) {
   return {
-    async known({ sql, parameters }) {
+    async known({ sql, parameters }: Statement) {
       const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${sql}`, [...parameters]);
       return costOf(rows[0]['QUERY PLAN'][0].Plan);
     },
-    async named({ sql, parameters }) {
+    async named({ sql, parameters }: Statement) {
       const values = parameters.map(literalOf);
       await client.query(`SET plan_cache_mode = force_generic_plan; PREPARE statement AS ${sql}`);
       const given = values.length > 0 ? `(${values})` : '';
@@ -48,7 +37,8 @@ function literalOf(value: unknown): string {
   return pg.escapeLiteral(Array.isArray(value) ? `{${value}}` : `${value}`);
 }
 
-function costOf(plan: PlanNode): PlanCost {
+/** The indexes that a plan uses, the rows that it reads and discards, and the pages of 8 KB that it reads. */
+function costOf(plan: PlanNode) {
   const nodes = nodesOf(plan);
   return {
     indexes: nodes.flatMap((node) => node['Index Name'] ?? []),

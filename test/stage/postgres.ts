@@ -9,7 +9,6 @@ import { connectNodes, createDirectory, isCitus } from './citus.ts';
 import { distributedHabits, isDistributed } from './distributed.ts';
 import { hold } from './locks.ts';
 import { isPooled, settingsBehindPooler } from './pooled.ts';
-import { startContainer } from './postgres-container.ts';
 import { inDatabase, type PostgresServer } from './rows.ts';
 
 declare module 'vitest' {
@@ -35,10 +34,9 @@ export const hastySettings = {
   max_connections: 300,
 } as const;
 
-/** Gives all tests one real PostgreSQL: TEST_POSTGRES_URL, otherwise a container, otherwise the embedded one. */
+/** Gives all tests one real PostgreSQL: that of TEST_POSTGRES_URL, otherwise the embedded one. */
 export default async function (project: TestProject): Promise<() => Promise<void>> {
-  const stage =
-    given(process.env.TEST_POSTGRES_URL) ?? (await startContainer(hastySettings)) ?? (await embedded());
+  const stage = given(process.env.TEST_POSTGRES_URL) ?? (await embedded());
   const [response] = await query(stage.server, 'SHOW server_version');
   process.stdout.write(`Tests run against PostgreSQL ${response?.server_version}, ${stage.title}\n`);
   project.provide('postgres', stage.server);
