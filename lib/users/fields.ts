@@ -129,7 +129,7 @@ type ReservedName =
   | ('position' | 'request' | 'request_id' | 'sets' | 'user_ids' | 'version');
 
 /** A table of fields. */
-export type FieldTable = Readonly<Record<string, Field>> & { readonly [Name in ReservedName]?: never };
+type FieldTable = Readonly<Record<string, Field>> & { readonly [Name in ReservedName]?: never };
 
 export type FieldName = keyof typeof FIELDS;
 

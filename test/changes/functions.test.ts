@@ -46,19 +46,3 @@ test('a wait ends before the time limit of the function, and at once when a chan
   const given = await stage.createUser();
   expect((await waiting).body).toEqual([change('user.created', given, 1)]);
 });
-
-test('changes that exclude_actor does not exclude are returned at once, also with a wait', async () => {
-  const given = await stage.createUser();
-  const response = await stage.call(listChanges, 'listChanges-wait');
-
-  expect((response.body as unknown[]).at(-1)).toEqual(change('user.created', given, 1));
-  expect(nextOf(response)).toMatch(/\?cursor=[^&]+&limit=100&exclude_actor=billing&wait=5$/);
-});
-
-test('without time to wait, changes that are there are returned', async () => {
-  const handler = listChanges.bind(stage.service);
-  const end = `${nextOf(await readEnd())}&wait=20`;
-  const given = await stage.createUser();
-
-  expect((await follow(handler, end, 700)).body).toEqual([change('user.created', given, 1)]);
-});

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { maintain } from '../../lib/cleanup.ts';
-import { latestMigration, migrations } from '../../lib/migrations/index.ts';
+import { migrations } from '../../lib/migrations/index.ts';
 import { type Migration, migrate } from '../../lib/migrations/runner.ts';
 import type { SendSql } from '../../lib/postgres/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
@@ -192,12 +192,6 @@ describe('a cursor in the form of earlier versions', () => {
     expect(cursorIn(nextOf(page))).toBe(cursorIn(nextOf(await get(of(ada)))));
   });
 
-  test('waits, and has the present form when the wait ends', async () => {
-    const waiting = get(`${CHANGES}?cursor=${earlierCursor(await head())}&wait=1`);
-
-    expect(cursorIn(nextOf(await waiting))).toBe(cursorIn(await endOfFeed(call)));
-  });
-
   test('is 410 beyond the head and before the retained changes', async () => {
     await query('UPDATE user_changes_head SET expired = greatest(expired, 3)');
 
@@ -214,23 +208,6 @@ test('a page that ends with an excluded change has a cursor that is valid after 
 
   expect(page.body).toEqual([]);
   expect(cursorIn(nextOf(page))).toBe(cursorIn(await endOfFeed(call)));
-});
-
-test('before the migration of this version, changes are 503 and users can be written', async () => {
-  const end = await endOfFeed(call);
-  await query(
-    'ALTER TABLE user_changes_head RENAME COLUMN late TO later',
-    `UPDATE kysely_migration SET name = 'renamed' WHERE name = '${latestMigration}'`,
-  );
-  const ada = await createUser();
-  const page = await get(end);
-  await query(
-    'ALTER TABLE user_changes_head RENAME COLUMN later TO late',
-    `UPDATE kysely_migration SET name = '${latestMigration}' WHERE name = 'renamed'`,
-  );
-
-  expect(page).toEqual(refusal('service_unavailable_error', CHANGES));
-  expect((await get(end)).body).toEqual([change('user.created', ada, 1)]);
 });
 
 test('while the migrations run, changes are 503 until the feed is complete, and nothing is 500', async () => {

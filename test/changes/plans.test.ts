@@ -47,16 +47,7 @@ describe.each(['known', 'named'] as const)('with 100,000 changes and %s values,'
   test.each<readonly [string, Partial<Reading>, readonly string[], number]>([
     ['a poll without new changes reads a handful of pages', { after: MANY }, [POSITION], 8],
     ['cursor=now reads a handful of pages', { limit: 0 }, [], 8],
-    ['a reader that is ten changes behind reads a handful of pages', { after: MANY - 10 }, [POSITION], 8],
-    ['the first page reads what it contains', {}, [POSITION], 12],
-    ['a page in the middle reads what it contains', { after: 50_000 }, [POSITION], 12],
     ['the largest page reads what it contains', { after: 50_000, limit: 1000 }, [POSITION], 40],
-    [
-      'a page without a busy actor reads the changes up to its end',
-      { after: 50_000, excludeActor: 'busy' },
-      [POSITION],
-      12,
-    ],
     [
       'a page without the only actor ends after 2,000 positions',
       { after: 50_000, excludeActor: 'calm' },
@@ -64,12 +55,6 @@ describe.each(['known', 'named'] as const)('with 100,000 changes and %s values,'
       60,
     ],
     ['a page of one user reads the changes of that user', { userId: FIRST_USER }, [USER], 130],
-    [
-      'the end of the changes of one user reads a handful of pages',
-      { userId: FIRST_USER, after: MANY },
-      [USER],
-      20,
-    ],
   ])('%s', async (_title, given, indexes, most) => {
     const cost = await plansOver(migrated.client)[kind](await reading(given));
 

@@ -32,12 +32,6 @@ describe('the link to the next page', () => {
     expect(next).toBe(`${of(ada)}?cursor=${cursorIn(next)}&limit=5`);
     expect(await call('GET', `${next}`)).toEqual(success(200, [], link(next)));
   });
-
-  test("is present on an empty page, too, and is then the request's own", async () => {
-    const end = `${await endOfFeed(call)}&limit=100`;
-
-    expect(await call('GET', end)).toEqual(success(200, [], link(end)));
-  });
 });
 
 test('limit=0 with cursor=now returns the end of the feed, and no change', async () => {
@@ -47,14 +41,6 @@ test('limit=0 with cursor=now returns the end of the feed, and no change', async
 
   expect(page.body).toEqual([]);
   expect((await call('GET', nextOf(page))).body).toHaveLength(1);
-});
-
-test('cursor=now is the end of the feed with any limit', async () => {
-  await createUser();
-  const page = await call('GET', `${CHANGES}?limit=5&cursor=now`);
-
-  expect(page.body).toEqual([]);
-  expect(nextOf(page)).toContain('limit=5');
 });
 
 test.each(['', '?wait=20', '?cursor=now&wait=20'])(
@@ -117,7 +103,9 @@ describe('a cursor', () => {
       expect(await call('GET', `${of(grace)}?cursor=${cursor}`)).toEqual(
         refusal('validation_error', of(grace), { errors: ['cursor'] }),
       );
-    for (const cursor of [ofAda, ofList, 'NOW', '', `${ofAll}=`, 'LjE2MTQ5OTk5OTk5OTk5OTk5OTk5'])
+    const malformed = ['.016', '.-16', '9f86d081..016.', '9F86D081..16.', '..16.', '.9007199254740992'];
+    const encoded = malformed.map((text) => Buffer.from(text).toString('base64url'));
+    for (const cursor of [ofAda, ofList, 'NOW', '', `${ofAll}=`, ofAll?.slice(0, -2), ...encoded])
       expect(await call('GET', `${CHANGES}?cursor=${cursor}`)).toEqual(
         refusal('validation_error', CHANGES, { errors: ['cursor'] }),
       );
@@ -140,30 +128,16 @@ describe('a cursor', () => {
       refusal('validation_error', unknown, { errors: ['cursor'] }),
     );
   });
-
-  test('may be sent with another limit', async () => {
-    const end = await endOfFeed(call);
-    await createUser();
-    await createUser();
-
-    expect((await call('GET', `${end}&limit=1`)).body).toHaveLength(1);
-    expect((await call('GET', `${end}&limit=1000`)).body).toHaveLength(2);
-  });
 });
 
 describe('422 names all faults of the query:', () => {
   test.each([
     ['cursor=x', ['cursor']],
-    ['limit=0', ['limit']],
-    ['cursor=LjA&limit=0', ['limit']],
     ['cursor=x&limit=0', ['cursor', 'limit']],
-    ['limit=0&wait=x', ['wait', 'limit']],
-    ['limit=%2B1&wait=1.5', ['wait', 'limit']],
     ['limit=1001&wait=21&exclude_actor=&cursor=', ['cursor', 'exclude_actor', 'wait', 'limit']],
     ['exclude_actor=%00&wait=-1', ['exclude_actor', 'wait']],
     ['exclude_actor=%FF', ['exclude_actor']],
     ['cursor=now&cursor=now&limit=1', ['cursor']],
-    ['wait=&limit=', ['wait', 'limit']],
   ])('%s', async (query, errors) => {
     expect(await call('GET', `${CHANGES}?${query}`)).toEqual(
       refusal('validation_error', CHANGES, { errors }),
@@ -190,13 +164,9 @@ describe('Accept', () => {
 
   test.each([
     [TYPE, true],
-    [`${TYPE};q=0.001`, true],
     [`text/html, ${TYPE.toUpperCase()} ; charset=utf-8 ; q=1`, true],
-    [`${TYPE};q=0`, false],
     [`${TYPE}; Q=0.000`, false],
-    ['application/*', false],
     ['*/*', false],
-    ['application/cloudevents+json', false],
     ['', false],
   ])('%j: a batch of CloudEvents is %s', async (accept, isBatch) => {
     const ada = await createUser();

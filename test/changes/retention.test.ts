@@ -91,16 +91,3 @@ describe('a change with a wrong time', () => {
     expect(await kept()).toEqual(others);
   });
 });
-
-test('keys older than 24 hours are deleted and can be used again', async () => {
-  await createUser({ 'idempotency-key': 'young' });
-  await createUser({ 'idempotency-key': 'old' });
-  await query(`
-    UPDATE idempotency_keys SET created_at = now() - interval '25 hours'
-    WHERE created_at = (SELECT max(created_at) FROM idempotency_keys)
-  `);
-
-  await maintain();
-
-  expect(await query('SELECT FROM idempotency_keys')).toHaveLength(1);
-});

@@ -40,13 +40,9 @@ const changesAfter = async (link: string) =>
 
 test.each([
   [1, 1],
-  [2, 1],
-  [5, 4],
   [5, 5],
-  [5, 6],
   [5, 12],
   [1_000_000, 3],
-  [3000, 5],
 ])(
   'after the sequence was set back by %i, a read has each of %i changes that were written since, in their order',
   async (by, count) => {
@@ -92,14 +88,4 @@ test('every kind of write is stored and read, although changes without a positio
   );
   for (const user of created) expect(changes).toContainEqual([user.id, 1]);
   expect(await writer.query('SELECT FROM user_changes_unnumbered')).toEqual([]);
-});
-
-test('the changes of one user have those that were written after the sequence was set back', async () => {
-  const { id } = await create();
-  await changesAfter(end);
-  await setBack(5);
-  await call('PATCH', USERS + id, { full_name: 'Grace' });
-  await call('DELETE', USERS + id);
-
-  expect((await call('GET', `${USERS}${id}/changes`)).body).toHaveLength(3);
 });

@@ -89,35 +89,6 @@ test('a change after a gap of any size in the sequence is returned', async () =>
   expect(await actorsAfter(end)).toEqual(['far', 'farther', 'next']);
 });
 
-test('changes that an instance of an earlier version numbers in between are returned once', async () => {
-  const numberAsBefore = `
-    WITH candidate AS MATERIALIZED (
-      SELECT sequence FROM user_changes_unnumbered ORDER BY sequence LIMIT 5000
-    ), head AS MATERIALIZED (
-      SELECT position FROM user_changes_head WHERE EXISTS (SELECT FROM candidate) FOR UPDATE
-    ), taken AS (
-      DELETE FROM user_changes_unnumbered AS unnumbered USING head
-      WHERE unnumbered.sequence = ANY(ARRAY(SELECT sequence FROM candidate)) RETURNING unnumbered.*
-    ), numbered AS (
-      INSERT INTO user_changes (position, user_id, version, type, changed, actor, request_id, time)
-      SELECT (SELECT position FROM head) + row_number() OVER (ORDER BY sequence),
-        user_id, version, type, changed, actor, request_id, time FROM taken RETURNING position
-    )
-    UPDATE user_changes_head SET position = (SELECT max(position) FROM numbered) WHERE EXISTS (SELECT FROM numbered)`;
-  for (const actor of ['a', 'b', 'c']) {
-    await writer.query('BEGIN ISOLATION LEVEL READ COMMITTED');
-    await write(writer, `late ${actor}`);
-    await write(other, actor);
-    await other.query(numberAsBefore);
-    await write(other, actor.toUpperCase());
-    await actorsAfter(end);
-    await writer.query('COMMIT');
-    await (actor === 'b' ? other.query(numberAsBefore) : actorsAfter(end));
-  }
-
-  expect(await actorsAfter(end)).toEqual(['a', 'A', 'late a', 'b', 'B', 'late b', 'c', 'C', 'late c']);
-});
-
 describe('the cleanup', () => {
   test('settles the sequence after writes that were never committed, a quarter of an hour later', async () => {
     await writer.query('BEGIN ISOLATION LEVEL READ COMMITTED');

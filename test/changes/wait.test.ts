@@ -12,7 +12,6 @@ import {
 import { connectTo, requestText } from '../stage/connection.ts';
 import { freshAddress, refusal, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-import { timed } from '../stage/timed.ts';
 
 /**
  * With a single connection, so that a request that held it while waiting would be noticed, and a short statement
@@ -57,15 +56,6 @@ test('a change ends all waits, and each page has as many changes as its limit al
   const [one, all, others] = await Promise.all(waiting);
   expect([one?.body, all?.body, others?.body]).toEqual([changes.slice(0, 1), changes, changes]);
   expect((await call('GET', `${one && nextOf(one)}`)).body).toEqual(changes.slice(1, 2));
-});
-
-test('changes that are already there are returned at once', async () => {
-  const end = await endOfFeed(call);
-  const ada = await createUser();
-  const { value, milliseconds } = await timed(call('GET', `${end}&wait=20`));
-
-  expect(value.body).toEqual([change('user.created', ada, 1)]);
-  expect(milliseconds).toBeLessThan(10_000);
 });
 
 test('a request without a cursor and one at the end by cursor=now wait, too', async () => {

@@ -34,18 +34,6 @@ test.each([
     'c28538ff413be5ea850fb57c5634b7ae3f48f15834aa443a9e0bc5de2d855d78',
   ],
   [
-    'of an email and a name',
-    USERS,
-    { email: 'eve@example.com', full_name: 'Eve' },
-    '21c03a7f2c90a773e8848dc36c25c3ef7054d01deef978c6f2baa11c870ca885',
-  ],
-  [
-    'of an atomic batch',
-    BATCH,
-    { items: items.slice(0, 2) },
-    '57937029bb9db05d076e581e627c5fe93d5fe1197946402fa34df7a94b766c14',
-  ],
-  [
     'of a partial batch with refused items',
     BATCH,
     { items, mode: 'partial' },

@@ -49,12 +49,6 @@ describe('while the first request under a key is in progress in another instance
     ['the same values', USERS, (email: string) => ({ email }), (email: string) => ({ email })],
     ['other values', USERS, (email: string) => ({ email }), () => ({ email: freshAddress() })],
     [
-      'an atomic batch',
-      BATCH,
-      (email: string) => ({ items: [{ email }] }),
-      () => ({ items: [{ email: freshAddress() }] }),
-    ],
-    [
       'a partial batch',
       BATCH,
       (email: string) => ({ items: [{ email }], mode: 'partial' }),
@@ -113,17 +107,6 @@ describe('while the first request under a key is in progress in another instance
     expect(await first).toEqual(refusal('conflict_error', USERS));
     expect([second.status, second.body]).toEqual([201, user({ email: free })]);
     expect(second.headers['idempotency-replayed']).toBe(undefined);
-  });
-
-  test('invalid values are refused at once', async () => {
-    const [key, email] = [freshKey(), freshAddress()];
-    const { first, release } = await holdKey(key, BATCH, email, { items: [{ email }] });
-
-    expect(await post(BATCH, key, { items: [{ email: 'a@b' }, { email: 'A@B' }] })).toEqual(
-      refusal('validation_error', BATCH, { errors: ['#/items/1/email'] }),
-    );
-    await release();
-    expect((await first).status).toBe(201);
   });
 
   test('twelve repeated requests wait with one connection, and reads are served', async () => {

@@ -84,16 +84,6 @@ describe('a partial batch', () => {
 
     expect(lines.map(({ event }) => event)).toEqual(['user_created', 'user_created']);
   });
-
-  test('of 100 items is stored, with and without a key', async () => {
-    const items = () => Array.from({ length: 100 }, () => ({ email: freshAddress() }));
-    const [one, other] = [items(), items()];
-
-    expect((await call('POST', BATCH, partial(one))).body).toEqual(one.map(({ email }) => stored(email)));
-    expect((await post(BATCH, freshKey(), partial(other))).body).toEqual(
-      other.map(({ email }) => stored(email)),
-    );
-  });
 });
 
 describe('a partial batch that is repeated under its key', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
-import { BATCH, forbidden, freshAddress, refusal, success, type UserBody, user } from '../stage/responses.ts';
+import { BATCH, freshAddress, refusal, success, type UserBody, user } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -119,83 +119,17 @@ describe('an atomic batch', () => {
 describe('an invalid member of the batch is one 422 for the whole request', () => {
   test.each([
     ['no items', {}, ['#/items']],
-    ['items that are null', { items: null }, ['#/items']],
     ['items that are an object', { items: { 0: { email: 'a@b' } } }, ['#/items']],
-    ['no items, in partial', { items: [], mode: 'partial' }, ['#/items']],
-    [
-      '101 items, in partial',
-      { items: Array.from({ length: 101 }, () => ({})), mode: 'partial' },
-      ['#/items'],
-    ],
-    ['a mode that is null', { items: [{ email: 'a@b' }], mode: null }, ['#/mode']],
     ['a mode in another case', { items: [{ email: 'a@b' }], mode: 'Partial' }, ['#/mode']],
-    ['a mode that is empty', { items: [{ email: 'a@b' }], mode: '' }, ['#/mode']],
-    ['a mode that is a list', { items: [{ email: 'a@b' }], mode: ['partial'] }, ['#/mode']],
     ['items and mode', { items: 7, mode: true }, ['#/items', '#/mode']],
     [
       'a mode that is none, with which items are judged as in atomic',
       { items: [{ email: 'none' }, { email: 'a@b' }, { email: 'A@b' }], mode: 'some' },
       ['#/mode', '#/items/0/email', '#/items/2/email'],
     ],
-    [
-      'a mode that is none, and a repeat',
-      { items: [{ email: 'a@b' }, { email: 'a@b' }], mode: null },
-      ['#/mode', '#/items/1/email'],
-    ],
     ['null', null, ['#']],
-    ['a list', [{ email: 'a@b' }], ['#']],
   ])('%s', async (_case, body, errors) => {
     expect(await call('POST', BATCH, body)).toEqual(invalid(...errors));
-  });
-
-  test('an invalid body is refused like that of any other request', async () => {
-    const body = JSON.stringify({ items: [{ email: freshAddress(), note: 'x'.repeat(65_536) }] });
-    const reader = `Bearer ${await service.issuer.tokenFor('users.read')}`;
-
-    expect(await call('POST', BATCH, undefined, { body })).toEqual(
-      refusal('unsupported_media_type_error', BATCH),
-    );
-    expect(await call('POST', BATCH, {}, { body })).toEqual(refusal('payload_too_large_error', BATCH));
-    expect(await call('POST', BATCH, {}, { body: '{' })).toEqual(invalid('#'));
-    expect(await call('POST', BATCH, {}, { body, headers: { authorization: reader } })).toEqual(
-      forbidden('users.write', BATCH),
-    );
-  });
-});
-
-describe('emails that conflict in two creates conflict in a batch', () => {
-  test.each([
-    ['ASCII', 'ada', 'ADA'],
-    ['accents', '\u00e9ric', '\u00c9RIC'],
-    ['sharp s and its capital', 'wei\u00df', 'WEI\u1e9e'],
-    ['sharp s and two s', 'stra\u00dfe', 'strasse'],
-    ['the sigmas', '\u03bf\u03b4\u03cc\u03c2', '\u039f\u0394\u038c\u03a3'],
-    ['the small sigmas', '\u03c3\u03c3', '\u03c2\u03c3'],
-    ['dotless i', '\u0131lk', 'ilk'],
-    ['capital I with a dot', '\u0130lk', 'ilk'],
-    ['the Kelvin sign', '\u212aelvin', 'kelvin'],
-    ['long s', '\u017fam', 'sam'],
-    ['a ligature', '\ufb01n', 'fin'],
-    ['a composed letter and its parts', '\u00e9', 'e\u0301'],
-  ])('%s', async (name, one, other) => {
-    const domain = `@${name.replace(/\W/g, '-')}.example.com`;
-    const pair = (folder: string) => [one, other].map((local) => ({ email: `${local}${domain}.${folder}` }));
-    const [first, second] = pair('single');
-    await call('POST', '/api/v1/users/', first);
-    const areOne = (await call('POST', '/api/v1/users/', second)).status === 409;
-
-    const [atomic, keyed, partial, after] = [pair('atomic'), pair('keyed'), pair('partial'), pair('after')];
-    const headers = { 'idempotency-key': freshKey() };
-    expect(await batch(atomic)).toEqual(areOne ? invalid('#/items/1/email') : success(201, usersOf(atomic)));
-    expect(await call('POST', BATCH, { items: keyed }, { headers })).toEqual(
-      areOne ? invalid('#/items/1/email') : success(201, usersOf(keyed)),
-    );
-    expect((await batch(partial, 'partial')).body).toMatchObject([
-      { status: 201 },
-      { status: areOne ? 409 : 201 },
-    ]);
-    await batch(after.slice(0, 1));
-    expect((await batch(after.slice(1))).status).toBe(areOne ? 409 : 201);
   });
 });
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
-import { migrations, runMigrations } from '../../lib/migrations/index.ts';
+import { migrations } from '../../lib/migrations/index.ts';
 import { type Migration, migrate } from '../../lib/migrations/runner.ts';
 import { administer } from '../stage/administration.ts';
 import { hold } from '../stage/locks.ts';
@@ -63,16 +63,6 @@ const insert = ({ admin }: Earlier, email: string) => {
   const id = randomUUID();
   return admin.query(`INSERT INTO users (id, email) VALUES ('${id}', '${email}')`).then(() => id);
 };
-
-test('a new database has one index of emails', async () => {
-  const database = await createDatabase();
-  onTestFinished(async () => void (await database.drop()));
-  const admin = await administer(database.name);
-  onTestFinished(admin.end);
-  await runMigrations(settingsFor(database));
-
-  expect(await indexes({ admin })).toEqual([EMAIL_KEY, EXTERNAL_ID_KEY]);
-});
 
 test('the unique indexes are replaced, and the version before keeps an index for its lookups', async () => {
   const made = await earlierDatabase();

@@ -72,21 +72,6 @@ describe('a create is 409', () => {
     },
   );
 
-  test.each(ways)('or 201 while other users with the value come and go, %s', async (_, create) => {
-    const external_id = freshId();
-    const taken = conflict(USERS, '#/external_id');
-
-    async function repeat(): Promise<void> {
-      for (let count = 0; count < 15; count += 1) {
-        const response = await create({ email: freshAddress(), external_id });
-        if (response.status === 201) await call('DELETE', USERS + (response.body as UserBody).id);
-        else expect(response).toEqual(taken);
-      }
-    }
-
-    await Promise.all(Array.from({ length: 6 }, repeat));
-  });
-
   test('for all but one of many concurrent creates with the same value', async () => {
     const external_id = freshId();
     const responses = await Promise.all(
@@ -150,16 +135,6 @@ describe('an atomic batch', () => {
   const errorsOf = (...places: [number, string][]) =>
     places.map(([index, name]) => `#/items/${index}/${name}`);
 
-  test('is 201 with external ids', async () => {
-    const items = [fresh(), { email: freshAddress() }, { email: freshAddress(), external_id: null }, fresh()];
-
-    expect((await call('POST', BATCH, { items })).body).toEqual(
-      items.map((item) =>
-        user({ email: item.email, ...(item.external_id ? { external_id: item.external_id } : {}) }),
-      ),
-    );
-  });
-
   test.each([undefined, 'key'])(
     'is 409 and names every taken email and external id, in order, %s',
     async (key) => {
@@ -196,34 +171,6 @@ describe('an atomic batch', () => {
     expect(await call('POST', BATCH, { items })).toEqual(
       refusal('validation_error', BATCH, {
         errors: errorsOf([2, 'external_id'], [4, 'email'], [4, 'external_id']),
-      }),
-    );
-  });
-
-  test('names a repeated external id also beside refused values and for a refused item', async () => {
-    const { email, external_id } = fresh();
-    const items = [
-      { email: 'none', external_id },
-      { email, external_id },
-      { email, external_id: 'x'.repeat(256) },
-      { email: freshAddress(), external_id: '' },
-      { email: freshAddress(), external_id: '' },
-    ];
-
-    expect(await call('POST', BATCH, { items })).toEqual(
-      refusal('validation_error', BATCH, {
-        errors: errorsOf(
-          ...([
-            [0, 'email'],
-            [1, 'external_id'],
-            [2, 'email'],
-            [2, 'external_id'],
-          ] as [number, string][]),
-          ...([
-            [3, 'external_id'],
-            [4, 'external_id'],
-          ] as [number, string][]),
-        ),
       }),
     );
   });

