@@ -34,22 +34,15 @@ async function gateFor(rolesClaim: string) {
 
 /** The claims that Keycloak 26 writes for a service account. The audience comes from a client role or a mapper. */
 const keycloak = {
-  jti: 'trrtcc:5a5e5f6e-3a36-4b0d-9d5e-6c2b5a0a8d11',
   sub: 'fdd939f4-bcd1-4e26-aa97-d236cd2ada8e',
   typ: 'Bearer',
   azp: 'billing',
-  acr: '1',
-  'allowed-origins': ['/*'],
   realm_access: { roles: ['default-roles-example', 'offline_access', 'users.read', 'uma_authorization'] },
   resource_access: {
     'user-management-service': { roles: ['users.read'] },
     account: { roles: ['manage-account', 'manage-account-links', 'view-profile'] },
   },
   scope: 'profile email',
-  email_verified: false,
-  clientHost: '10.0.0.7',
-  preferred_username: 'service-account-billing',
-  clientAddress: '10.0.0.7',
   client_id: 'billing',
 };
 

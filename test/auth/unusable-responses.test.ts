@@ -1,10 +1,7 @@
-import { generateKeyPairSync } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { startVerifier } from '../stage/keys.ts';
-import { listen } from '../stage/listening.ts';
 import { type IssuerKey, startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
@@ -33,48 +30,20 @@ const withStatus =
   (_request, response) =>
     response.writeHead(status, headers).end(status === 204 ? '' : keysOfAttacker());
 
-const keyAgreement = {
-  ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }),
-  kid: 'agreement',
-  alg: 'ECDH-ES',
-};
-
 const weakKey = () => ({ keys: [{ kty: 'oct', k: 'c2VjcmV0', kid: 'weak', alg: 'HS256' }] });
 
 // Concurrently, because some of them wait for the limit of three seconds.
 describe.concurrent('a response that is not a usable key set never replaces the last good key set', () => {
   test.for<readonly [string, Answer]>([
     ['an error', withStatus(500)],
-    ['busy', withStatus(503, { 'Retry-After': '60' })],
-    ['not found', withStatus(404)],
-    ['unauthorized', withStatus(401)],
     ['no content', withStatus(204)],
-    ['not modified', withStatus(304)],
     ['another 2xx', withStatus(203)],
     ['a web page', saying(() => '<!doctype html><title>Sign in</title>')],
-    ['nothing', saying(() => '')],
-    ['null', saying(() => 'null')],
-    ['a number', saying(() => '42')],
     ['a list', saying(() => `[${JSON.stringify(key.publicJwk)}]`)],
-    ['an object without keys', saying(() => '{}')],
     ['keys that are not a list', saying(() => '{"keys":{"0":{}}}')],
     ['no keys', saying(() => '{"keys":[]}')],
     ['keys of null', saying(() => '{"keys":[null]}')],
-    [
-      'keys for encryption alone',
-      saying(() => JSON.stringify({ keys: [{ ...key.publicJwk, alg: 'RSA-OAEP' }] })),
-    ],
-    [
-      'keys of algorithms that are not accepted alone',
-      saying(() => JSON.stringify({ keys: [{ ...key.publicJwk, alg: 'RS512' }] })),
-    ],
-    [
-      'keys that may only sign',
-      saying(() => JSON.stringify({ keys: [{ ...key.publicJwk, key_ops: ['sign'] }] })),
-    ],
-    ['only keys for key agreement', saying(() => JSON.stringify({ keys: [keyAgreement] }))],
     ['only weak keys', saying(() => JSON.stringify(weakKey()))],
-    ['incomplete JSON', saying(() => keysOfAttacker().slice(0, -1))],
     ['more than 256 KiB', saying(() => keysOfAttacker() + ' '.repeat(LIMIT))],
     [
       'more than 256 KiB, compressed to less',
@@ -92,15 +61,6 @@ describe.concurrent('a response that is not a usable key set never replaces the 
         response.on('close', () => clearInterval(spill));
       },
     ],
-    [
-      'one cut off',
-      (_request, response) => {
-        response.writeHead(200, { 'Content-Length': '100000' });
-        response.write(keysOfAttacker());
-        setTimeout(() => response.destroy(), 50);
-      },
-    ],
-    ['a connection that is closed', (request) => request.socket.destroy()],
     ['a connection that hangs', () => {}],
     [
       'one that comes slowly',
@@ -112,7 +72,6 @@ describe.concurrent('a response that is not a usable key set never replaces the 
       },
     ],
     ['a redirect to another place', (_request, response) => redirect(response, attacker.jwksUri)],
-    ['a redirect to itself', (_request, response) => redirect(response, '/jwks')],
   ])('%s', async ([, answer], { expect, onTestFinished }) => {
     const { issuer, keySet, judge, stop } = await startVerifier({ refreshEvery: 100 });
     onTestFinished(stop);
@@ -126,6 +85,7 @@ describe.concurrent('a response that is not a usable key set never replaces the 
     expect(await judge(accepted)).toBe(200);
     expect(await judge(await issuer.sign({ jti: 'another' }))).toBe(200);
     expect([401, 503]).toContain(await judge(stolen));
+    expect(attacker.fetches).toBe(0);
   });
 });
 
@@ -141,22 +101,4 @@ test('a response of exactly 256 KiB is accepted', async () => {
   await stop();
 
   expect(status).toBe(200);
-});
-
-test('a redirect is not followed', async () => {
-  let asked = 0;
-  const elsewhere = createServer((_request, response) => {
-    asked += 1;
-    response.end();
-  });
-  const { url } = await listen(elsewhere);
-  const { issuer, judge, stop } = await startVerifier();
-  issuer.answer((_request, response) => redirect(response, `${url}/jwks`));
-
-  const status = await judge(await issuer.sign());
-  await sleep(50);
-  await stop();
-  elsewhere.close();
-
-  expect([status, asked]).toEqual([503, 0]);
 });

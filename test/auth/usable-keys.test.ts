@@ -36,12 +36,8 @@ describe('a key of the JWKS is trusted', () => {
   const pair = rsa(2048);
 
   test.each([
-    ['of RSA with 2048 bits', {}],
     ['without alg', { alg: undefined }],
-    ['whose alg is null', { alg: null }],
     ['whose other members are null', { use: null, key_ops: null, x5c: null, x5t: null, d: null, k: null }],
-    ['without use', { use: undefined }],
-    ['whose key_ops name verify', { key_ops: ['verify'] }],
     ['whose key_ops name verify beside others', { key_ops: ['encrypt', 'sign', 'verify', 'urn:example:x'] }],
     ['with unknown members', { x5t: 'AAAA', 'urn:example:x': [1] }],
   ])('%s', async (_case, more) => {
@@ -54,10 +50,7 @@ describe('a key of the JWKS is ignored', () => {
   const secret = Buffer.alloc(32, 7);
 
   test.each([
-    [1024, 65_537],
     [2040, 65_537],
-    [2048, 3],
-    [2048, 17],
     [2048, 257],
   ])('of RSA with %i bits and the exponent %i', async (bits, exponent) => {
     const weak = rsa(bits, exponent);
@@ -104,17 +97,11 @@ describe('a key of the JWKS is ignored', () => {
   test.each([
     ['for encryption', { use: 'enc' }],
     ['without a modulus', { n: undefined }],
-    ['whose modulus is not a text', { n: 42 }],
-    ['without an exponent', { e: undefined }],
     ['without a type', { kty: undefined }],
-    ['of an unknown type', { kty: 'XYZ' }],
     ['for another algorithm', { alg: 'RS512' }],
-    ['for an unknown algorithm', { alg: 'XYZ' }],
     ['for an algorithm of another type', { alg: 'ES256' }],
     ['whose algorithm is not a text', { alg: 42 }],
-    ['whose algorithm is in another case', { alg: 'rs256' }],
     ['that may only sign', { key_ops: ['sign'] }],
-    ['that may do nothing', { key_ops: [] }],
   ])('%s', async (_case, more) => {
     expect(await judged([shown(pair, more)], rs256(pair.privateKey), {})).toBe(401);
   });
