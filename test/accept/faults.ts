@@ -20,15 +20,28 @@ type Where = (answer: RawResponse, request: RawRequest) => boolean;
 type OnResponse = NonNullable<Breaking['onResponse']>;
 
 const always: Where = () => true;
+const status =
+  (wanted: number): Where =>
+  (answer) =>
+    answer.status === wanted;
+const ok: Where = ({ status }) => status < 300;
 const refused: Where = ({ status }) => status >= 400;
-
-function status(wanted: number): Where {
-  return (answer) => answer.status === wanted;
-}
-
-function path(pattern: RegExp): Where {
-  return (_, { target }) => pattern.test(target);
-}
+const hasHeader =
+  (name: string): Where =>
+  ({ headers }) =>
+    headers[name] !== undefined;
+const method =
+  (wanted: string): Where =>
+  (_, request) =>
+    request.method === wanted;
+const path =
+  (pattern: RegExp): Where =>
+  (_, { target }) =>
+    pattern.test(target);
+const both =
+  (...all: readonly Where[]): Where =>
+  (answer, request) =>
+    all.every((one) => one(answer, request));
 
 /** The Content-Length is that of the body, if the response has one. */
 const changed = (
@@ -44,8 +57,8 @@ const changed = (
 });
 
 const withHeader = (where: Where, name: string, value?: string | ((value: string) => string)) =>
-  changed(where, ({ headers: { [name]: before, ...others } }) => {
-    const after = typeof value === 'function' ? before && value(before) : value;
+  changed(where, ({ headers: { [name]: before = '', ...others } }) => {
+    const after = typeof value === 'function' ? value(before) : value;
     return { headers: after === undefined ? others : { ...others, [name]: after } };
   });
 const withStatus = (where: Where, other: number) => changed(where, () => ({ status: other }));
@@ -58,10 +71,15 @@ const withBody = (where: Where, change: (body: Body, request: RawRequest) => Bod
       ? { body: JSON.stringify(change(JSON.parse(body), request)) }
       : {},
   );
+const withUsers = (change: (user: Body) => Body, where = ok) =>
+  withBody(where, (body) => {
+    const changedUser = (one: Body) => (one.email ? change(one) : one);
+    return Array.isArray(body) ? body.map(changedUser) : changedUser(body);
+  });
 const withProblems = (change: (problem: Body, request: RawRequest) => Body) =>
   withBody(({ headers }) => headers['content-type'] === 'application/problem+json', change);
 const withList = (where: Where, change: (items: Body[]) => Body) =>
-  withBody(where, (body) => (Array.isArray(body) ? change(body) : body));
+  withBody(both(ok, where), (body) => (Array.isArray(body) ? change(body) : body));
 
 const requestWith = (change: (request: RawRequest) => Partial<RawRequest>): Breaking => ({
   onRequest: (request) => ({ ...request, ...change(request) }),
@@ -70,78 +88,225 @@ const without = (name: string, where: (request: RawRequest) => boolean = () => t
   requestWith((request) => (where(request) ? { fields: fieldsWithout(request, name) } : {}));
 const withoutParameter = (name: string) =>
   requestWith(({ target }) => ({ target: target.replace(new RegExp(`([?&])${name}=[^&]*&?`), '$1') }));
+const withSentBody = (change: (body: Body) => Body, sent = /^(POST|PATCH)$/) =>
+  requestWith(({ method, body }) => {
+    try {
+      return sent.test(method) ? { body: Buffer.from(JSON.stringify(change(JSON.parse(`${body}`)))) } : {};
+    } catch {
+      return {};
+    }
+  });
+
 function fieldsWithout({ fields }: RawRequest, name: string): RawRequest['fields'] {
   return fields.filter(([field]) => field.toLowerCase() !== name);
+}
+
+function fieldOf({ fields }: RawRequest, wanted: string): string | undefined {
+  return fields.find(([name]) => name.toLowerCase() === wanted)?.[1];
 }
 
 const LIST = path(/^\/api\/v1\/users\/?(\?|$)/);
 const CHANGES = path(/\/changes/);
 
-/** Faults that the checks must report, also if they only read: at least one for each check. */
+/** Faults that the checks must report, also if they only read. */
 const SEEN_READING: Readonly<Record<string, Breaking>> = {
   'every response closes its connection': { onResponse: () => 'reset' },
-  'every third response is 502': { onResponse: everyThird() },
-  'every response is HTML': withHeader(always, 'content-type', 'text/html'),
-  '401 is 403': withStatus(status(401), 403),
-  '422 is 400': withStatus(status(422), 400),
-  '412 is 409': withStatus(status(412), 409),
+  'everything is 500': withStatus(always, 500),
+  'everything is 200': withStatus(always, 200),
+  ...Object.fromEntries(
+    [
+      [401, 403],
+      [403, 401],
+      [404, 400],
+      [405, 404],
+      [422, 400],
+      [412, 409],
+      [204, 200],
+    ].map(([one = 0, other = 0]) => [`${one} is ${other}`, withStatus(status(one), other)]),
+  ),
   ...Object.fromEntries(
     (
       [
-        ['x-request-id', refused],
-        ['x-content-type-options', always],
-        ['cache-control', refused],
-        ['www-authenticate', status(401)],
-        ['allow', status(405)],
-        ['etag', always],
-        ['link', always],
-        ['accept-patch', always],
+        ['the request ID', 'x-request-id', always],
+        ['the request ID of refusals', 'x-request-id', refused],
+        ['X-Content-Type-Options', 'x-content-type-options', always],
+        ['Cache-Control of refusals', 'cache-control', refused],
+        ['WWW-Authenticate of 401', 'www-authenticate', status(401)],
+        ['WWW-Authenticate of 403', 'www-authenticate', status(403)],
+        ['Allow', 'allow', status(405)],
+        ['ETag', 'etag', always],
+        ['ETag of HEAD', 'etag', method('HEAD')],
+        ['Link', 'link', always],
+        ['Accept-Patch', 'accept-patch', always],
       ] as const
-    ).map(([name, where]) => [`${name} is dropped`, withHeader(where, name)]),
+    ).map(([title, name, where]) => [`${title} is dropped`, withHeader(where, name)]),
+  ),
+  'every response is HTML': withHeader(always, 'content-type', 'text/html'),
+  'the request ID is a different one': withHeader(
+    always,
+    'x-request-id',
+    '5d2f3c1e-8f0a-4c1b-9d3e-2a1b4c5d6e7f',
   ),
   'the request ID is not forwarded': without('x-request-id'),
+  'users may be cached': withHeader(both(path(/^\/api\/v1\/users/), ok), 'cache-control', 'max-age=60'),
+  'the charset is dropped': withHeader(ok, 'content-type', 'application/json'),
+  '/health is 204': withStatus(path(/^\/health/), 204),
   '/health says ok': withBody(path(/^\/health/), () => ({ status: 'ok' })),
   '/ready is 503': withStatus(path(/^\/ready/), 503),
+  '/ready has a further member': withBody(path(/^\/ready/), (body) => ({ ...body, database: 'up' })),
+  'problems are plain JSON': withHeader(refused, 'content-type', 'application/json'),
+  'problems lack `instance`': withProblems(({ instance: _, ...rest }) => rest),
+  'problems have the query in `instance`': withProblems((body, { target }) => ({
+    ...body,
+    instance: target,
+  })),
+  'problems have a number as `title`': withProblems((body) => ({ ...body, title: body.status })),
+  'problems have another `title`': withProblems((body) => ({ ...body, title: 'Error' })),
+  'problems have another `type`': withProblems((body) => ({ ...body, type: 'about:blank' })),
+  'problems have another `status`': withProblems((body) => ({ ...body, status: 400 })),
   'problems show a stack': withProblems((body) => ({
     ...body,
     detail: 'Error: x\n at f (/app/main.mjs:10:5)',
   })),
+  '401 has a realm': withHeader(status(401), 'www-authenticate', 'Bearer realm="x"'),
   '403 names another role': withHeader(status(403), 'www-authenticate', (value) =>
     value.replace('users.read', 'users.write'),
   ),
+  '422 names one fault only': withBody(status(422), (body) => ({
+    ...body,
+    errors: body.errors?.slice(0, 1),
+  })),
+  '422 does not name the place': withBody(status(422), ({ errors: _, ...body }) => body),
   '304 is never sent': without('if-none-match'),
-  'ETag is weak': withHeader(always, 'etag', (value) => `W/${value}`),
-  'Link is absolute': withHeader(always, 'link', (link) => link.replace('</', '<http://internal/')),
+  'ETag is weak': withHeader(hasHeader('etag'), 'etag', (value) => `W/${value}`),
+  'Link is absolute': withHeader(hasHeader('link'), 'link', (link) =>
+    link.replace('</', '<http://internal/'),
+  ),
+  'Allow lacks HEAD': withHeader(hasHeader('allow'), 'allow', (value) => value.replace('HEAD, ', '')),
+  'HEAD is 404': withStatus(method('HEAD'), 404),
+  'OPTIONS responds to browsers': changed(method('OPTIONS'), () => ({
+    status: 200,
+    headers: { 'access-control-allow-origin': '*' },
+  })),
+  'a trailing slash is 404': withStatus(path(/^\/[^?]*[^/]\/(\?|$)/), 404),
   'a path without a slash is redirected': changed(path(/^\/api\/v1\/users(\?|$)/), () => ({
     status: 308,
     headers: { location: '/api/v1/users/' },
     body: '',
   })),
-  'users lack updated_at': withList(LIST, (all) => all.map(({ updated_at: _, ...rest }) => rest)),
-  ...Object.fromEntries(
-    ['limit', 'sort', 'email', 'ids', 'created_after', 'cursor'].map((name) => [
-      `the parameter ${name} is ignored`,
-      withoutParameter(name),
-    ]),
+  'an id in upper case is 404': withStatus(both(ok, path(/\/users\/[\dA-F-]*[A-F][\dA-F-]*$/)), 404),
+  'users lack updated_at': withUsers(({ updated_at: _, ...rest }) => rest),
+  'users have a further field': withUsers((one) => ({ ...one, version: 1 })),
+  'timestamps have no time zone': withUsers((one) => ({ ...one, created_at: one.created_at.slice(0, -1) })),
+  'timestamps have microseconds': withUsers((one) => ({
+    ...one,
+    created_at: one.created_at.replace('Z', '000Z'),
+  })),
+  'full_name is left out when it is null': withUsers(({ full_name, ...one }) =>
+    full_name === null ? one : { ...one, full_name },
   ),
+  'is_active is a number': withUsers((one) => ({ ...one, is_active: Number(one.is_active) })),
+  'the list is in an envelope': withList(LIST, (items) => ({ items })),
+  'the list is in reverse order': withList(LIST, (items) => items.toReversed()),
+  'the list without a slash is another one': withList(path(/^\/api\/v1\/users(\?|$)/), (items) =>
+    items.slice(1),
+  ),
+  ...Object.fromEntries(
+    ['limit', 'skip', 'sort', 'email', 'ids', 'is_active', 'created_after', 'created_before', 'cursor'].map(
+      (name) => [`the parameter ${name} is ignored`, withoutParameter(name)],
+    ),
+  ),
+  'emails are found in their own case only': withList(path(/[?&]email=[^&]*[A-Z]/), () => []),
+  'an invalid list query returns the whole list': changed(both(status(422), path(/\?/)), () => ({
+    status: 200,
+    headers: {},
+    body: '[]',
+  })),
   'If-Match is ignored': without('if-match'),
   'Accept is dropped': without('accept'),
   'there are no changes': withStatus(CHANGES, 404),
   'the feed has values': withList(CHANGES, (all) =>
     all.map((one) => ({ ...one, data: { ...one.data, email: 'a@b' } })),
   ),
+  'the first accepted token authorizes later requests': { onRequest: oneTokenForAll() },
+  'the scheme is case-sensitive': without('authorization', (request) =>
+    /^bearer|^BEARER/.test(fieldOf(request, 'authorization') ?? ''),
+  ),
+  'a token in the query is accepted': requestWith(({ target, fields }) => {
+    const token = /access_token=([^&]+)/.exec(target)?.[1];
+    return token ? { fields: [...fields, ['authorization', `Bearer ${token}`]] } : {};
+  }),
+  'the token is in a response': changed(always, ({ headers }, request) => ({
+    headers: { ...headers, 'x-debug': fieldOf(request, 'authorization') ?? '' },
+  })),
+  'every third response is 502': { onResponse: everyThird() },
 };
 
 /** Faults that the checks must report if they write. */
 const SEEN_WRITING: Readonly<Record<string, Breaking>> = {
-  '413 is 400': withStatus(status(413), 400),
-  '410 is 404': withStatus(status(410), 404),
-  'If-Match is ignored by deletions': without('if-match', ({ method }) => method === 'DELETE'),
+  ...Object.fromEntries(
+    [
+      [409, 422],
+      [415, 422],
+      [413, 400],
+      [410, 404],
+      [201, 200],
+    ].map(([one = 0, other = 0]) => [`${one} is ${other}`, withStatus(status(one), other)]),
+  ),
+  'an external id is not returned': withBody(
+    both(status(201), path(/\/users\/?$/)),
+    ({ external_id: _, ...others }) => others,
+  ),
+  'Location is dropped': withHeader(status(201), 'location'),
+  'Location is absolute': withHeader(
+    hasHeader('location'),
+    'location',
+    (location) => `http://internal:8000${location}`,
+  ),
+  'Location leads to another user': withHeader(hasHeader('location'), 'location', (location) =>
+    location.replace(/[\da-f-]{36}$/, '00000000-0000-0000-0000-000000000000'),
+  ),
+  'a read is cached for ever': { onResponse: cachedForEver() },
+  'emails are returned in lower case': withUsers((one) => ({ ...one, email: one.email.toLowerCase() })),
+  'emails are stored in lower case': withSentBody((body) =>
+    body.email ? { ...body, email: body.email.toLowerCase?.() } : body,
+  ),
+  'If-Match is ignored by writes': without('if-match', ({ method }) => method !== 'GET'),
   'If-None-Match is ignored by writes': without('if-none-match', ({ method }) => method !== 'GET'),
+  'If-Match is ignored by deletions': without('if-match', ({ method }) => method === 'DELETE'),
   'Idempotency-Key is ignored': without('idempotency-key'),
+  'Idempotency-Key is ignored by batches': without('idempotency-key', ({ target }) =>
+    target.endsWith('/batch'),
+  ),
   'replays are not marked': withHeader(always, 'idempotency-replayed'),
+  'every create is marked as a replay': withHeader(status(201), 'idempotency-replayed', 'true'),
+  'a content type is assumed': requestWith((request) => ({
+    fields: [...fieldsWithout(request, 'content-type'), ['content-type', 'application/json']],
+  })),
+  'members that are null are dropped': withSentBody(
+    (body) => Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)),
+    /^PATCH$/,
+  ),
+  'PATCH replaces the user': withSentBody((body) => ({ full_name: null, ...body }), /^PATCH$/),
+  'is_active can be set on create': withUsers(
+    (one) => (one.full_name === null ? { ...one, is_active: false } : one),
+    both(status(201), method('POST')),
+  ),
+  'full_name is cut': withSentBody(
+    (body) => ({ ...body, full_name: body.full_name?.slice?.(0, 100) ?? body.full_name }),
+    /^POST$/,
+  ),
+  'batches are always partial': withSentBody((body) => (body.items ? { ...body, mode: 'partial' } : body)),
+  'batches are always atomic': withSentBody((body) => (body.items ? { ...body, mode: 'atomic' } : body)),
   'a batch is returned in another order': withList(path(/batch/), (users) => users.toReversed()),
+  'a batch loses an item': withList(path(/batch/), (users) => users.slice(1)),
+  'the feed is always empty': withList(CHANGES, () => []),
+  'the feed repeats every change': withList(CHANGES, (all) => [...all, ...all]),
   'the feed skips deletions': withList(CHANGES, (all) => all.filter(({ type }) => type !== 'user.deleted')),
+  'the feed does not name the changed fields': withList(CHANGES, (all) =>
+    all.map((one) => ({ ...one, data: { ...one.data, changed: [] } })),
+  ),
+  'exclude_actor is ignored': withoutParameter('exclude_actor'),
 };
 
 /** The checks must report every one of them. */
@@ -158,5 +323,27 @@ function everyThird(): OnResponse {
     return count % 3 === 0
       ? { status: 502, headers: { 'content-type': 'text/html' }, body: '<h1>Bad Gateway</h1>' }
       : answer;
+  };
+}
+
+/** Like a cache that does not ask again, with the request ID of the new request. */
+function cachedForEver(): OnResponse {
+  const cached = new Map<string, RawResponse>();
+  return (answer, { method, target }) => {
+    if (method !== 'GET' || !/\/users\/[\da-f-]{36}$/.test(target) || answer.status !== 200) return answer;
+    const first = cached.get(target) ?? answer;
+    cached.set(target, first);
+    const requestId = answer.headers['x-request-id'] ?? '';
+    return { ...first, headers: { ...first.headers, 'x-request-id': requestId } };
+  };
+}
+
+/** The first accepted token opens every later request. */
+function oneTokenForAll(): NonNullable<Breaking['onRequest']> {
+  let first: string | undefined;
+  return (request) => {
+    first ??= fieldOf(request, 'authorization');
+    const fields = fieldsWithout(request, 'authorization');
+    return first ? { ...request, fields: [...fields, ['authorization', first]] } : request;
   };
 }

@@ -68,6 +68,10 @@ export async function tokens({ check, skip, ask, token }) {
     for (const value of [`Basic ${token}`, 'Bearer', token, ...texts.map((text) => `Bearer ${text}`)])
       await withHeader(value, 'unauthorized_error');
   });
+  await check('the scheme may be written in any case', () => withHeader(`BEARER ${token}`, 200));
+  await check('a token in the query is ignored', () =>
+    ask('GET', `${LIST}&access_token=${token}`, 'unauthorized_error', { token: null }),
+  );
   if (!claimsOf(token)) return skip('forged tokens are 401', 'the token is not a JWT');
   for (const [title, forged] of forgeries(token))
     await check(`${title} is 401`, () => withHeader(`Bearer ${forged}`, 'unauthorized_error'));
