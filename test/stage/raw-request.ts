@@ -27,8 +27,6 @@ export type HttpResponse = {
   /** What only a socket shows. A function's result has none of it: API Gateway writes the message. */
   readonly onSocket?: {
     readonly statusLine: string;
-    /** In milliseconds of the clock. */
-    readonly receivedAt: number;
     /** What came for a second request on the same connection, if one was sent. */
     readonly afterwards?: 'a response' | 'the end' | 'other bytes';
   };
@@ -47,7 +45,7 @@ export function exchange(
     const sent = send({ host, port, method, path: target, headers, agent }, async (response) => {
       const { statusCode: status = 0, statusMessage, httpVersion, rawHeaders } = response;
       const statusLine = `HTTP/${httpVersion} ${status} ${statusMessage}`;
-      const onSocket = { statusLine, receivedAt: Date.now() };
+      const onSocket = { statusLine };
       resolve({ status, fields: pairsOf(rawHeaders), content: await buffer(response), onSocket });
     });
     sent.on('error', reject).end(body);

@@ -29,11 +29,10 @@ export async function sendOnSocket(
   connection.send(written(`${method} ${target}`, [HOST, ...fields, ...length], body));
   let response = await connection.message({ toHead: method === 'HEAD' });
   while (response.status < 200) response = await connection.message({ toHead: method === 'HEAD' });
-  const receivedAt = Date.now();
   if (!connection.isOver) connection.send(written('GET /health', [HOST, ['Connection', 'close']]));
   const rest = await connection.rest();
   const isResponse = rest.startsWith('HTTP/1.1 200 OK\r\n');
   const afterwards = rest === '' ? 'the end' : isResponse ? 'a response' : 'other bytes';
   const { status, statusLine, content } = response;
-  return { status, fields: response.fields, content, onSocket: { statusLine, receivedAt, afterwards } };
+  return { status, fields: response.fields, content, onSocket: { statusLine, afterwards } };
 }
