@@ -67,11 +67,3 @@ export function holdAgainstClaim({ claim, body: sent, method }: Fuzzed, response
     expect(isPartial ? [200, 422] : [422]).toContain(status);
   }
 }
-
-/** A request ID in its form is returned as it was sent, and any other one is replaced. */
-export function holdAgainstRequestId({ fields }: RawRequest, response: HttpResponse): void {
-  const sent = fieldOf({ fields }, 'x-request-id')?.trim();
-  const isUsed = sent !== undefined && /^[\x21-\x7e]{1,128}$/.test(sent);
-  if (isUsed) expect(fieldOf(response, 'x-request-id')).toBe(sent);
-  else expect(fieldOf(response, 'x-request-id')).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
-}

@@ -29,11 +29,7 @@ export type Parameter = {
   readonly example?: string;
 };
 
-/** The operation that a link leads to, and its parameters, each of which is a runtime expression. */
-type Link = { readonly operationId: string; readonly parameters: Readonly<Record<string, string>> };
-
 type Response = {
-  readonly links?: Readonly<Record<string, Link>>;
   readonly headers: Readonly<Record<string, { readonly required?: boolean; readonly schema: Schema }>>;
   readonly content?: Readonly<Record<string, { readonly schema: Schema }>>;
 };

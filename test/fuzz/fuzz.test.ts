@@ -1,24 +1,21 @@
 import { Agent } from 'node:http';
 import fc, { type IAsyncProperty } from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { exchange, type HttpResponse, type RawRequest } from '../stage/raw-request.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { exchange } from '../stage/raw-request.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { operations } from './document.ts';
 import { type FuzzTarget, Properties } from './properties.ts';
-import { sequences } from './sequences.ts';
 
 /** FUZZ_SEED replays a run; FUZZ_CASES, the number of cases in all, makes one longer. */
 const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 0x7fff_ffff));
 const cases = Number(process.env.FUZZ_CASES ?? 1200);
 
-/** Each operation has the same number of cases, and so have the methods. A sequence counts as the requests that it sends. */
-const numRuns = Math.ceil(cases / (operations.length + sequences.length + 1));
-const REQUESTS_PER_SEQUENCE = 8;
+/** Each operation has the same number of cases, and so have the methods. */
+const numRuns = Math.ceil(cases / (operations.length + 1));
 const TIMEOUT_MS = 60_000 + 100 * numRuns;
 
 const service = serviceUnderTest(() => ({ SVC_LOG_LEVEL: 'error' }));
 let tokens: ReturnType<FuzzTarget['tokens']>;
-let requests = 0;
 
 /** A new connection costs more than the request. */
 const agent = new Agent({ keepAlive: true });
@@ -33,17 +30,13 @@ beforeAll(async () => {
   };
 });
 
-afterAll(() => void process.stdout.write(`Fuzzing sent ${requests} requests\n`));
+const properties = new Properties({
+  send: (request) => exchange(service.url, request, agent),
+  tokens: () => tokens,
+});
 
-async function sendCounted(request: RawRequest): Promise<HttpResponse> {
-  requests += 1;
-  return exchange(service.url, request, agent);
-}
-
-const properties = new Properties({ send: sendCounted, tokens: () => tokens });
-
-async function holds<Values>(property: IAsyncProperty<Values>, runs = numRuns): Promise<void> {
-  await fc.assert(property, { seed, numRuns: runs });
+async function holds<Values>(property: IAsyncProperty<Values>): Promise<void> {
+  await fc.assert(property, { seed, numRuns });
 }
 
 describe('a request with values in and out of their schemas has a documented response:', () => {
@@ -55,14 +48,6 @@ describe('a request with values in and out of their schemas has a documented res
       // The requests get as far as the operation goes.
       expect([...statuses].filter((status) => status < 300)).not.toEqual([]);
     },
-    TIMEOUT_MS,
-  );
-});
-
-describe('what the links of a response lead to is there until it is deleted:', () => {
-  test.each(sequences)(
-    '%s',
-    (...sequence) => holds(properties.ofSequence(sequence), Math.ceil(numRuns / REQUESTS_PER_SEQUENCE)),
     TIMEOUT_MS,
   );
 });

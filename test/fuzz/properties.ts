@@ -2,10 +2,9 @@ import fc, { type IAsyncProperty } from 'fast-check';
 import { expect } from 'vitest';
 import { lint } from '../http/rules/rules.ts';
 import type { HttpResponse, RawRequest } from '../stage/raw-request.ts';
-import { fieldOf, holdAgainst, holdAgainstClaim, holdAgainstRequestId, jsonOf } from './conformance.ts';
+import { fieldOf, holdAgainst, holdAgainstClaim, jsonOf } from './conformance.ts';
 import { methodsByPath, type Operation } from './document.ts';
 import { type Fuzzed, requestTo } from './requests.ts';
-import { runSequence, type sequences } from './sequences.ts';
 
 /** A service under test. */
 export type FuzzTarget = {
@@ -34,13 +33,6 @@ export class Properties {
     });
   }
 
-  /** What the links of a response lead to is there until it is deleted. */
-  ofSequence([, sequence]: (typeof sequences)[number]) {
-    return fc.asyncProperty(sequence, (one) =>
-      runSequence(one, (operation, fuzzed) => this.#ask(operation, fuzzed)),
-    );
-  }
-
   /** A method without an operation is 405, and OPTIONS is 204, both with the documented methods in `Allow`. */
   ofOtherMethods() {
     return fc.asyncProperty(requestsWithoutOperation, async ({ path, method, id, suffix }) => {
@@ -60,7 +52,6 @@ export class Properties {
     const response = await this.#target.send(request);
     holdAgainst(operation, request, response);
     holdAgainstClaim(request, response);
-    holdAgainstRequestId(request, response);
     return response;
   }
 

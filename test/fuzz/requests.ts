@@ -19,31 +19,19 @@ const CLAIMS: readonly Claim[] = [401, 403, 415, 413, 'nothing', 'outside'];
 
 /**
  * Requests to the operation. `{known}` in a target stands for the id of a user that is there, and `{token}` and
- * `{roleless}` in a field for tokens. A link gives the parameters in `linked` their values.
+ * `{roleless}` in a field for tokens.
  */
-export function requestTo(
-  operation: Operation,
-  linked: Readonly<Record<string, string>> = {},
-): Arbitrary<Fuzzed> {
+export function requestTo(operation: Operation): Arbitrary<Fuzzed> {
   const { method, path, parameters, bodies, isPublic } = operation;
-  const drawn = parameters.map((one) => {
-    const { [one.name]: text } = linked;
-    return text === undefined ? drawnFor(one) : fc.constant<Drawn>({ text, claim: 'inside' });
-  });
-  const queried = parameters.filter(({ in: place }) => place === 'query').map(({ name }) => name);
+  const drawn = parameters.map(drawnFor);
   return fc
     .record({
       values: fc.tuple(...drawn),
       body: Object.keys(bodies).length === 0 ? fc.constant(undefined) : bodyOf(bodies),
       method: fc.constantFrom(...Array(9).fill(method), method === 'GET' ? 'HEAD' : method),
       caller: callerOf(isPublic),
-      // A further parameter: an unknown one is ignored, and one that is there already is refused.
-      extra: fc.oneof(
-        { weight: 9, arbitrary: fc.constant('') },
-        fc.constantFrom('x', 'order', 'page[size]', ...queried),
-      ),
     })
-    .map(({ values, body, method: used, caller, extra }) => {
+    .map(({ values, body, method: used, caller }) => {
       const textsIn = (place: Parameter['in']) =>
         parameters.flatMap(({ name, in: where }, index) => {
           const value = values[index];
@@ -51,21 +39,17 @@ export function requestTo(
         });
       const target = textsIn('path').reduce((text, [name, value]) => text.replace(`{${name}}`, value), path);
       const queries = textsIn('query').map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
-      const isRepeated = queries.some((one) => one.startsWith(`${extra}=`));
-      const isUsed = extra !== '' && (isRepeated || !queried.includes(extra));
-      const query = [...queries, ...(isUsed ? [`${extra}=1`] : [])].join('&');
       const claims = [caller, ...values, body].flatMap((one) => one?.claim ?? []);
       return {
         method: used,
-        target: query === '' ? target : `${target}?${query}`,
+        target: [target, ...(queries.length > 0 ? [queries.join('&')] : [])].join('?'),
         fields: [
           ...(caller.text === '' ? [] : [['Authorization', caller.text] as const]),
           ...textsIn('header'),
           ...(body?.mediaType ? [['Content-Type', body.mediaType] as const] : []),
         ],
         body: Buffer.from(body?.text ?? ''),
-        claim:
-          CLAIMS.find((claim) => claims.includes(claim) || (isRepeated && claim === 'outside')) ?? 'inside',
+        claim: CLAIMS.find((claim) => claims.includes(claim)) ?? 'inside',
       };
     });
 }
