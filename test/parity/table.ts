@@ -65,7 +65,6 @@ const keys = (...values: readonly string[]): Fields => values.map((value) => ['I
 
 const probes = [
   request(200, 'GET /health', 'health', { as: 'nobody' }),
-  request(200, 'GET /health/?verbose=1', 'health with a slash and a query', { as: 'nobody' }),
   request(200, 'HEAD /health', 'HEAD of health', { as: 'nobody' }),
   request(200, 'GET /ready', 'ready', { as: 'nobody' }),
   request(200, 'HEAD /ready/', 'HEAD of ready', { as: 'nobody' }),
@@ -86,21 +85,10 @@ const creates = [
   create(201, { email: 'hr@example.com', external_id: 'hr é+1' }, 'an external id', { key: 'e-1' }),
   create(201, { email: 'hr@example.com', external_id: 'hr é+1' }, 'an external id again', { key: 'e-1' }),
   create(409, { email: 'x@example.com', external_id: 'hr é+1' }, 'an external id that is taken'),
-  create(
-    409,
-    { email: 'HR@example.com', external_id: 'hr é+1' },
-    'an external id and an email that are taken',
-    { key: 'e-2' },
-  ),
-  create(422, { email: 'x@example.com', external_id: '\t' }, 'a control character'),
   create(422, { email: 'nobody', full_name: 1, is_active: 'no' }, 'values that are not allowed'),
-  create(422, { email: `${'a'.repeat(250)}@example.com` }, 'an email that is too long'),
-  create(422, '{"email":"a\\u0000@example.com"}', 'U+0000'),
   create(422, '{"email":"a@example.com","full_name":"\\ud800"}', 'a lone surrogate'),
   create(422, '', 'an empty body'),
   create(422, 'null', 'null'),
-  create(422, '[]', 'an array'),
-  create(422, '{"email":', 'a body that is not JSON'),
   create(422, Buffer.from('7b22656d61696c223a22ff227d', 'hex'), 'a body that is not UTF-8'),
   create(413, 'x'.repeat(65_537), 'a body that is too large'),
   request(413, `POST ${USERS}`, 'a large body that API Gateway puts in base64', {
@@ -108,10 +96,6 @@ const creates = [
     body: Buffer.alloc(65_537, 0xff),
   }),
   request(415, `POST ${USERS}`, 'a body that is not declared', { body: '{"email":"a@example.com"}' }),
-  request(415, `POST ${USERS}`, 'a body of another type', {
-    fields: [['Content-Type', 'text/plain']],
-    body: '{}',
-  }),
   create(415, '{}', 'an encoded body', { fields: [['Content-Encoding', 'gzip']] }),
 ];
 
@@ -119,9 +103,6 @@ const keyed = [
   create(201, { email: 'key@example.com' }, 'a user under a key', { key: 'k-1', keeps: 'key' }),
   create(201, { email: 'key@example.com', full_name: null }, 'the same again', { key: '"k-1"' }),
   create(422, { email: 'other@example.com' }, 'the key with other values', { key: 'k-1' }),
-  create(422, { email: 'none' }, 'a key that is none, and a value', { key: '"k-1' }),
-  create(422, { email: 'two@example.com' }, 'two keys', { fields: keys('k-2', 'k-3') }),
-  create(409, { email: 'KEY@example.com' }, 'a taken email under a key', { key: 'k-4' }),
   request(204, `DELETE ${USERS}{key}`, 'the user of the key'),
   create(410, { email: 'key@example.com' }, 'the user of the key is gone', { key: 'k-1' }),
 ];
@@ -146,30 +127,19 @@ const batches = [
   json(409, `POST ${BATCH}`, PAIR, 'an atomic batch of taken emails'),
   json(422, `POST ${BATCH}`, { items: [{ email: 'a@b' }, { email: 'A@B' }] }, 'an email twice'),
   json(422, `POST ${BATCH}`, { items: [{}, { email: 'x' }], mode: null }, 'items and a mode that are none'),
-  json(422, `POST ${BATCH}`, { items: [] }, 'no items'),
   json(200, `POST ${BATCH}`, MIXED, 'a partial batch', { key: 'b-2' }),
   json(200, `POST ${BATCH}`, MIXED, 'a partial batch again', { key: 'b-2' }),
-  json(409, `POST ${BATCH}`, { items: NAMED.slice(0, 1) }, 'an atomic batch of taken external ids'),
-  json(422, `POST ${BATCH}`, { items: [...NAMED, ...NAMED] }, 'external ids twice'),
   json(200, `POST ${BATCH}`, { items: NAMED, mode: 'partial' }, 'a partial batch of external ids'),
-  json(403, `POST ${BATCH}`, PAIR, 'a batch by a reader', { as: 'reader' }),
-  json(401, `POST ${BATCH}`, PAIR, 'a batch without a token', { as: 'nobody' }),
-  request(415, `POST ${BATCH}`, 'a batch that is not declared', { body: JSON.stringify(PAIR) }),
   json(413, `POST ${BATCH}`, 'x'.repeat(65_537), 'a batch that is too large'),
 ];
 
 const callers = [
   request(401, `GET ${USERS}`, 'no token', { as: 'nobody' }),
-  request(401, `GET ${USERS}?access_token={both}`, 'a token in the query', { as: 'nobody' }),
-  request(401, `GET ${USERS}`, 'another scheme', { authorization: 'Basic YTpi' }),
-  request(401, `GET ${USERS}`, 'a token that is none', { authorization: 'Bearer a.b.c' }),
   request(401, `GET ${USERS}`, 'an expired token', { authorization: 'Bearer {expired}' }),
   request(401, `GET ${USERS}`, 'two tokens', { fields: [['Authorization', 'Bearer {reader}']] }),
   request(401, `HEAD ${USERS}`, 'HEAD without a token', { as: 'nobody' }),
-  create(401, '{', 'a bad body without a token', { as: 'nobody' }),
   create(403, '{', 'create by a reader', { as: 'reader' }),
   request(403, `GET ${USERS}`, 'list by a writer', { as: 'writer' }),
-  request(403, `DELETE ${UNKNOWN}`, 'delete by a reader', { as: 'reader' }),
   request(200, `GET ${USERS}?limit=1`, 'the scheme in another case', {
     as: 'nobody',
     fields: [['authorization', 'BEARER   {both}']],
@@ -178,19 +148,12 @@ const callers = [
 
 const lists = [
   request(200, `GET ${USERS}`, 'all users'),
-  request(200, 'GET /api/v1/users?skip=1&limit=2', 'a page'),
-  request(200, `GET ${USERS}?limit=%31&order=name&order=email`, 'encoded and unknown parameters'),
   request(200, `GET ${USERS}?limit=2`, 'the first page, and the way to the next'),
   request(200, 'GET {next}', 'the next page'),
   request(422, 'GET {next}&is_active=true', 'a cursor beside another filter'),
-  request(200, 'GET {next}&skip=0', 'a cursor beside the default of skip'),
-  request(200, `GET ${USERS}?limit=2&skip=1`, 'a page by skip, and the way to the next'),
   request(200, `GET ${USERS}?sort=-created_at&is_active=true`, 'active users, newest first'),
-  request(200, `GET ${USERS}?email=ADA%40Example.com`, 'the user with an email'),
   request(200, `GET ${USERS}?email=ZO%C3%8B@example.com`, 'the user with an email beyond ASCII'),
   request(200, `GET ${USERS}?external_id=hr+%C3%A9%2B1`, 'the user with an external id'),
-  request(200, `GET ${USERS}?external_id=HR+%C3%A9%2B1&limit=1`, 'an external id in another case'),
-  request(422, `GET ${USERS}?external_id=%09`, 'an external id that no user can have'),
   request(200, `GET ${USERS}?ids={ada},{grace}`, 'users by id'),
   request(
     200,
@@ -203,41 +166,28 @@ const lists = [
     'filters, order and cursor that are not allowed',
   ),
   request(422, `GET ${USERS}?email=%ff@example.com`, 'an email that is no UTF-8'),
-  request(200, `GET ${USERS}?skip=1000`, 'past the end'),
   request(200, `HEAD ${USERS}`, 'HEAD of the list'),
-  request(422, `GET ${USERS}?skip=-1&limit=1e3`, 'values that are not allowed'),
   request(422, `GET ${USERS}?limit=1&limit=2`, 'a parameter given twice'),
   request(422, `GET ${USERS}?ids%5B%5D=none`, 'a parameter with brackets'),
-  request(422, `GET ${USERS}?limit=1,2`, 'a parameter that looks as if it were joined'),
-  request(422, `GET ${USERS}?limit=%2B5&skip=+5`, 'signs and spaces'),
-  request(422, `GET ${USERS}?limit=`, 'an empty value'),
 ];
 
 const reads = [
   request(200, `GET ${ADA}`, 'a user'),
-  request(200, `GET ${ADA}/`, 'a user with a slash'),
   request(304, `GET ${ADA}`, 'a version the caller has', { fields: [['If-None-Match', '"0", W/"1"']] }),
-  request(304, `HEAD ${ADA}`, 'a version the caller has, HEAD', { fields: [['If-None-Match', '*']] }),
   request(412, `GET ${ADA}`, 'a version that is not there', { fields: [['If-Match', '"9"']] }),
   request(200, `HEAD ${ADA}`, 'HEAD of a user'),
   request(404, `GET ${UNKNOWN}`, 'an unknown user'),
-  request(404, `HEAD ${UNKNOWN}`, 'HEAD of an unknown user'),
   request(422, `GET ${USERS}42`, 'an id that is none'),
   request(422, `GET ${USERS}caf%C3%A9%20%7Bid%7D`, 'an encoded id that is none'),
-  request(422, `GET ${USERS}50%20%3F`, 'an id with an encoded question mark'),
-  request(422, `GET ${USERS}{user_id}`, 'an id in braces'),
   request(422, `GET ${USERS}a|b^c[d]\\e"f<g>`, 'an id of characters that should be encoded'),
-  request(422, `GET ${USERS}${'a'.repeat(300)}`, 'a very long id'),
   request(200, `GET ${ADA}`, 'a request ID of the caller', { fields: [['X-Request-ID', 'call/7f3a;n=1']] }),
   request(404, `GET ${UNKNOWN}`, 'a request ID that is too long', {
     fields: [['X-Request-ID', 'x'.repeat(129)]],
   }),
-  request(404, `GET ${UNKNOWN}`, 'a request ID with spaces', { fields: [['X-Request-ID', 'one two']] }),
 ];
 
 const updates = [
   json(200, `PATCH ${ADA}`, { full_name: null, is_active: false }, 'some members'),
-  json(409, `PATCH ${ADA}`, { external_id: 'hr é+1' }, 'an external id that is taken'),
   json(200, `PATCH ${ADA}/`, {}, 'no member'),
   request(200, `PATCH ${ADA}`, 'a merge patch', {
     fields: [
@@ -256,13 +206,11 @@ const updates = [
   json(409, `PATCH ${ADA}`, { email: 'Grace@Example.com' }, 'the email of another user'),
   json(404, `PATCH ${UNKNOWN}`, { full_name: 'A' }, 'an unknown user'),
   json(422, `PATCH ${USERS}42`, { is_active: 'no', email: 'none' }, 'path and body'),
-  json(415, `PATCH ${ADA}`, '{}', 'an encoded body', { fields: [['Content-Encoding', 'br']] }),
 ];
 
 const deletes = [
   request(412, `DELETE ${ADA}`, 'another version', { fields: [['If-Match', 'W/"5"']] }),
   request(204, `DELETE ${ADA}`, 'the version', { fields: [['If-Match', '"5"']] }),
-  request(404, `DELETE ${ADA}/`, 'a user who is gone'),
   request(422, `DELETE ${USERS}42`, 'an id that is none'),
 ];
 
@@ -277,36 +225,22 @@ const changes = [
   request(404, `GET ${UNKNOWN}/changes`, 'the changes of nobody'),
   request(410, `GET ${USERS}changes?cursor=Ljk5OTk5OQ`, 'a cursor beyond the last change'),
   request(422, `GET ${USERS}changes?cursor=abc&limit=0&wait=21&exclude_actor=`, 'no value that is allowed'),
-  request(422, `GET ${ADA}/changes?cursor=Ljk5OTk5OQ`, 'a cursor of all changes'),
-  request(403, `GET ${USERS}changes`, 'changes without the role', { as: 'writer' }),
-  request(405, `POST ${USERS}changes`, 'another method of the changes'),
   request(204, `OPTIONS ${ADA}/changes`, 'OPTIONS of the changes of a user', { as: 'nobody' }),
 ];
 
 const unmatched = [
-  request(204, `OPTIONS ${USERS}`, 'OPTIONS of the list', { as: 'nobody' }),
   request(204, `OPTIONS ${USERS}50%20/`, 'OPTIONS of a user', { as: 'nobody' }),
   request(204, `OPTIONS ${USERS}batch/`, 'OPTIONS of the batch', { as: 'nobody' }),
-  request(204, 'OPTIONS /health', 'OPTIONS of a probe', { as: 'nobody' }),
-  request(405, `PUT ${USERS}`, 'another method of the list'),
   request(405, `POST ${USERS}42`, 'another method of a user'),
   request(405, `GET ${USERS}batch`, 'another method of the batch, which a user has', { as: 'nobody' }),
   request(405, `HEAD ${USERS}batch/?limit=1`, 'HEAD of the batch', { as: 'nobody' }),
   json(405, `PATCH ${USERS}batch/`, '{', 'another method of the batch, with a slash'),
   request(405, `DELETE ${USERS}batch`, 'another method of the batch, which deletes users', { as: 'reader' }),
   request(405, `PUT ${USERS}batch`, 'another method of the batch, which nothing has'),
-  request(405, 'DELETE /ready/', 'another method of a probe'),
-  request(404, 'GET /', 'the root'),
-  request(404, 'GET /api/v2/users/', 'another version'),
   request(404, 'GET /api/v1/users//', 'an empty segment'),
-  request(404, 'GET /caf%C3%A9/%7Bpath%7D/100%20?q=1', 'an encoded path'),
   request(404, 'GET /health#fragment', 'a path with a fragment'),
-  request(404, 'HEAD /unknown', 'HEAD of an unknown path'),
-  request(404, 'OPTIONS /unknown', 'OPTIONS of an unknown path'),
   request(400, `GET ${USERS}%E0%A4`, 'a path that is not UTF-8'),
-  request(400, `PATCH ${USERS}%E0%A4%A`, 'a path that breaks off', { as: 'nobody' }),
   request(400, `GET ${USERS}100%`, 'a path with a percent sign'),
-  request(400, 'GET /%zz', 'a path with an escape that is none'),
 ];
 
 /** While all is well. The first request sees no user. */
@@ -336,7 +270,6 @@ export const withoutKeys: readonly Case[] = [
 /** When the table of users has other columns, which no deployment should ever see. */
 export const withBrokenTable: readonly Case[] = [
   request(500, `GET ${USERS}`, 'a defect'),
-  request(500, `HEAD ${UNKNOWN}`, 'HEAD and a defect'),
   create(500, { email: 'late@example.com' }, 'a defect of create'),
 ];
 
@@ -345,13 +278,8 @@ export const withoutDatabase: readonly Case[] = [
   request(503, `GET ${USERS}`, 'the list'),
   request(503, `GET ${UNKNOWN}`, 'a user'),
   create(503, { email: 'later@example.com' }, 'create'),
-  create(503, { email: 'later@example.com' }, 'create under a key', { key: 'k-9' }),
   json(503, `POST ${BATCH}`, PAIR, 'a batch'),
-  json(503, `PATCH ${UNKNOWN}`, {}, 'update'),
-  request(503, `DELETE ${UNKNOWN}`, 'delete'),
   request(503, `GET ${USERS}changes`, 'the changes'),
-  request(503, `GET ${UNKNOWN}/changes`, 'the changes of a user'),
   request(503, 'GET /ready', 'ready', { as: 'nobody' }),
-  request(503, 'HEAD /ready', 'HEAD of ready', { as: 'nobody' }),
   request(200, 'GET /health', 'health', { as: 'nobody' }),
 ];
