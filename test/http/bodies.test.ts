@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { connectTo, lastResponse, requestText, written } from '../stage/connection.ts';
+import { connectTo, lastResponse, requestText } from '../stage/connection.ts';
 import { ACCEPT_PATCH, freshAddress, refusal, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
@@ -40,15 +40,15 @@ function createOf(size: number): string {
 }
 
 describe('a body is JSON if it is declared', () => {
-  test.each([
-    ...['application/json', 'application/json; charset=utf-8', 'application/json;charset="UTF-8"; profile=x'],
-    ...['Application/JSON', 'application/vnd.example.user+json', 'application/ld+json; q=1'],
-  ])('as %s', async (type) => {
-    const headers = { 'content-type': type };
+  test.each(['application/json', 'Application/VND.example.user+json;charset="UTF-8"; profile=x'])(
+    'as %s',
+    async (type) => {
+      const headers = { 'content-type': type };
 
-    expect((await send('POST', USERS, createOf(100), headers)).status).toBe(201);
-    expect((await send('PATCH', path, '{}', headers)).status).toBe(200);
-  });
+      expect((await send('POST', USERS, createOf(100), headers)).status).toBe(201);
+      expect((await send('PATCH', path, '{}', headers)).status).toBe(200);
+    },
+  );
 
   test('as application/merge-patch+json on PATCH', async () => {
     const headers = { 'content-type': 'application/merge-patch+json' };
@@ -59,9 +59,8 @@ describe('a body is JSON if it is declared', () => {
 
 describe('415, on PATCH with Accept-Patch, is the response', () => {
   test.each([
-    ...['text/plain', 'text/json', 'application/jsonp', 'application/x-www-form-urlencoded'],
-    ...['multipart/form-data; boundary=json', 'application/octet-stream', 'application/xml'],
-    ...['application/json, text/plain', 'json', '*/*', ' '],
+    ...['text/json', 'application/jsonp', 'multipart/form-data; boundary=json'],
+    ...['application/json, text/plain', 'json', ' '],
   ])('to a body declared as %j', async (type) => {
     const headers = { 'content-type': type };
 
@@ -83,34 +82,16 @@ describe('415, on PATCH with Accept-Patch, is the response', () => {
     }
   });
 
-  test('to two Content-Types', async () => {
-    const fields = [
-      ['Host', 'localhost'],
-      ['Authorization', Authorization],
-      ['Content-Type', 'application/json'],
-      ['Content-Type', 'text/plain'],
-      ['Content-Length', '2'],
-      ['Connection', 'close'],
-    ] as const;
+  test.each(['gzip', 'identity', 'none'])('to the Content-Encoding %s', async (encoding) => {
+    const headers = { 'content-encoding': encoding };
 
-    expect(await lastResponse(service.url, written(`PATCH ${path}`, fields, '{}'))).toEqual(
+    expect(await send('POST', USERS, createOf(100), headers)).toEqual(
+      refusal('unsupported_media_type_error', USERS),
+    );
+    expect(await send('PATCH', path, '{}', headers)).toEqual(
       refusal('unsupported_media_type_error', path, { headers: ACCEPT_PATCH }),
     );
   });
-
-  test.each(['gzip', 'br', 'deflate', 'identity', 'gzip, br', 'none'])(
-    'to the Content-Encoding %s',
-    async (encoding) => {
-      const headers = { 'content-encoding': encoding };
-
-      expect(await send('POST', USERS, createOf(100), headers)).toEqual(
-        refusal('unsupported_media_type_error', USERS),
-      );
-      expect(await send('PATCH', path, '{}', headers)).toEqual(
-        refusal('unsupported_media_type_error', path, { headers: ACCEPT_PATCH }),
-      );
-    },
-  );
 });
 
 describe('413 is the response', () => {
@@ -126,13 +107,6 @@ describe('413 is the response', () => {
 
     expect(await send('POST', USERS, createOf(LIMIT + 1))).toEqual(expected);
     expect(await send('POST', USERS, streamed(createOf(LIMIT + 1)))).toEqual(expected);
-  });
-
-  test('by the count of bytes, not of characters', async () => {
-    const body = JSON.stringify({ email: freshAddress(), note: '🌍'.repeat(LIMIT / 4) });
-
-    expect(body.length).toBeLessThan(LIMIT);
-    expect(await send('POST', USERS, body)).toEqual(refusal('payload_too_large_error', USERS));
   });
 
   test('by Content-Length alone, before the body arrives', async () => {
@@ -177,39 +151,25 @@ describe('422 is the response', () => {
   test.each([
     ['that is empty', ''],
     ['that is white space', ' \n'],
-    ['that is not JSON', '{"email": "a@b", }'],
-    ['in single quotes', "{'email': 'a@b'}"],
     ['that is incomplete', '{"email": "a@b"'],
     ['of two values', '{"email": "a@b"} {}'],
     ['with a byte order mark', '\uFEFF{"email": "a@b"}'],
-    ['with NaN in it', '{"email": "a@b", "n": NaN}'],
     ['that is null', 'null'],
     ['that is an array', '[{"email": "a@b"}]'],
     ['that is a string', '"a@b"'],
-    ['that is a number', '42'],
-    ['that is true', 'true'],
   ])('to a body %s', async (_case, body) => {
     expect(await send('POST', USERS, body)).toEqual(refusal('validation_error', USERS, { errors: ['#'] }));
     expect(await send('PATCH', path, body)).toEqual(refusal('validation_error', path, { errors: ['#'] }));
   });
 
   test.each([
-    ['ff', 'a byte that UTF-8 does not have'],
     ['c080', 'U+0000 in two bytes'],
     ['eda080', 'a surrogate'],
-    ['f4908080', 'more than U+10FFFF'],
     ['e282', 'half a character'],
   ])('to a body that is not UTF-8: %s, %s', async (bytes) => {
     const [before = '', after = ''] = JSON.stringify({ email: freshAddress(), full_name: '?' }).split('?');
     const body = Buffer.concat([Buffer.from(before), Buffer.from(bytes, 'hex'), Buffer.from(after)]);
 
-    expect(await send('POST', USERS, body)).toEqual(refusal('validation_error', USERS, { errors: ['#'] }));
-  });
-
-  test('to a body in UTF-16', async () => {
-    const body = Buffer.from(JSON.stringify({ email: freshAddress() }), 'utf16le');
-
-    // In UTF-8 these bytes are characters, too, with U+0000 between them.
     expect(await send('POST', USERS, body)).toEqual(refusal('validation_error', USERS, { errors: ['#'] }));
   });
 

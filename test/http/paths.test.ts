@@ -70,11 +70,9 @@ describe('one resource', () => {
 
 describe('an unknown path is 404', () => {
   test.each([
-    ...['/', '/api', '/api/v1', '/api/v1/', '/api/v2/users/', '/api/v1/user', '/api/v1/users//'],
-    ...['/api/v1/users/00000000-0000-0000-0000-000000000000//', '/api/v1/users;limit=1', '//api/v1/users/'],
-    ...['/api//v1/users/', '/api/v1/users/../users/', '/api/v1/Users/', '/api%2Fv1/users/'],
-    ...['/api/v1/users/00000000-0000-0000-0000-000000000000/roles', '/health/live', '/HEALTH', '/metrics'],
-    ...['/.env', '/__proto__', '/api/v1/constructor/', '/%00', '/*', `/${'a/'.repeat(2000)}`],
+    ...['/', '/api/v2/users/', '/api/v1/users//', '/api/v1/users;limit=1', '//api/v1/users/'],
+    ...['/api/v1/users/../users/', '/api/v1/Users/', '/api%2Fv1/users/', '/health/live'],
+    ...['/__proto__', '/api/v1/constructor/', '/%00', `/${'a/'.repeat(2000)}`],
   ])('%s', async (path) => {
     expect(await get(path)).toEqual(refusal('not_found_error', path));
   });
@@ -86,9 +84,7 @@ describe('an unknown path is 404', () => {
 
 describe('a path that is not valid percent-encoded UTF-8 is 400', () => {
   test.each([
-    ...['/api/v1/users/%', '/api/v1/users/%zz', '/api/v1/users/%ff', '/api/v1/users/%C0%AF'],
-    ...['/api/v1/users/%E0%A4%A', '/api/v1/users/%ED%A0%80', '/%zz', '/health%', '/%c0%ae%c0%ae/'],
-    '/api/v1/users/%25%ff',
+    ...['/api/v1/users/%', '/api/v1/users/%zz', '/api/v1/users/%C0%AF', '/%zz', '/api/v1/users/%25%ff'],
   ])('%s', async (path) => {
     for (const method of ['GET', 'OPTIONS', 'DELETE'])
       expect(await get(path, method)).toEqual(refusal('bad_request_error', path));
@@ -96,60 +92,35 @@ describe('a path that is not valid percent-encoded UTF-8 is 400', () => {
 });
 
 describe('an encoded percent sign', () => {
-  test.each(['%25', '%2525', '%25ff', '%25zz', '%2F', '%252F'])('is an ordinary value: %s', async (id) => {
+  test.each(['%25', '%25ff', '%2F'])('is an ordinary value: %s', async (id) => {
     const instance = `/api/v1/users/${id}`;
 
     expect(await get(instance)).toEqual(refusal('validation_error', instance, { errors: ['user_id'] }));
   });
 });
 
-test('HEAD without a token is 401 without content', async () => {
-  const response = await fetch(`${service.url}/api/v1/users/`, { method: 'HEAD' });
-  const { headers } = refusal('unauthorized_error', '');
-
-  expect(await readResponse(response)).toEqual({
-    status: 401,
-    headers: { ...headers, 'content-length': expect.stringMatching(/^\d+$/) },
-    body: '',
-  });
-});
-
 describe('OPTIONS on a known path is 204 with Allow, and with Accept-Patch if PATCH is supported', () => {
   test.each([
     ['/api/v1/users/', COLLECTION],
-    ['/api/v1/users', COLLECTION],
-    ['/api/v1/users/42', RESOURCE],
     ['/api/v1/users/42/', RESOURCE],
     ['/api/v1/users/batch', BATCH],
     ['/api/v1/users/b%61tch/', BATCH],
     ['/api/v1/users/Batch', RESOURCE],
     ['/health', PROBE],
-    ['/ready', PROBE],
   ])('%s: %s', async (path, allow) => {
     expect(await get(path, 'OPTIONS')).toEqual(options(allow));
-  });
-
-  test('and 404 on an unknown path', async () => {
-    expect(await get('/nowhere', 'OPTIONS')).toEqual(refusal('not_found_error', '/nowhere'));
   });
 });
 
 describe('any other method on a known path is 405 with Allow', () => {
   test.each([
     ['PUT', '/api/v1/users/', COLLECTION],
-    ['PATCH', '/api/v1/users/', COLLECTION],
     ['DELETE', '/api/v1/users', COLLECTION],
-    ['POST', '/api/v1/users/42', RESOURCE],
     ['PUT', '/api/v1/users/42/', RESOURCE],
     ['GET', '/api/v1/users/batch', BATCH],
     ['GET', '/api/v1/users/b%61tch/', BATCH],
-    ['PATCH', '/api/v1/users/batch', BATCH],
     ['DELETE', '/api/v1/users/batch/', BATCH],
-    ['PUT', '/api/v1/users/batch', BATCH],
     ['TRACE', '/api/v1/users/', COLLECTION],
-    ['PROPFIND', '/api/v1/users/', COLLECTION],
-    ['QUERY', '/api/v1/users/', COLLECTION],
-    ['POST', '/health', PROBE],
     ['DELETE', '/ready', PROBE],
   ])('%s %s', async (method, path, allow) => {
     const expected = refusal('method_not_allowed_error', path, { headers: { allow } });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { connectTo, lastResponse, requestText, written } from '../stage/connection.ts';
+import { lastResponse, written } from '../stage/connection.ts';
 import { USERS, UUID_4 } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -28,7 +28,6 @@ describe('the inbound value', () => {
     ['is empty', ''],
     ['is longer than 128 characters', 'x'.repeat(129)],
     ['contains a space', 'a b'],
-    ['contains a tab', 'a\tb'],
     ['contains a letter outside of ASCII', 'caf\xe9'],
     ['contains bytes of UTF-8', Buffer.from('🌍').toString('latin1')],
   ])('is replaced by a UUID version 4 if it %s', async (_case, value) => {
@@ -36,11 +35,8 @@ describe('the inbound value', () => {
   });
 
   test.each([
-    ['two', ['one', 'two']],
     ['two equal ones', ['one', 'one']],
-    ['one and an empty one', ['one', '']],
     ['an empty one and one', ['', 'one']],
-    ['three', ['one', 'two', 'three']],
   ])('is replaced by a UUID version 4 if it is repeated: %s', async (_case, values) => {
     const repeated = values.map(
       (value, index) => [index === 0 ? 'X-Request-ID' : 'x-request-id', value] as const,
@@ -65,18 +61,6 @@ test('a request without one gets a UUID version 4', async () => {
   const ids = responses.map(({ headers }) => headers.get('x-request-id'));
   for (const id of ids) expect(id).toMatch(UUID_4);
   expect(new Set(ids).size).toBe(50);
-});
-
-test('concurrent requests on one connection keep their own request IDs', async () => {
-  const connection = await connectTo(service.url);
-  const Authorization = `Bearer ${await service.issuer.sign()}`;
-  const ids = Array.from({ length: 20 }, (_, index) => `of-${index}`);
-  for (const id of ids) connection.send(requestText(`GET ${USERS}`, { Authorization, 'X-Request-ID': id }));
-
-  const answered = [];
-  for (const _ of ids) answered.push((await connection.answer()).headers['x-request-id']);
-  connection.close();
-  expect(answered).toEqual(ids);
 });
 
 describe('SVC_REQUEST_ID_HEADER names the header of requests and responses', () => {

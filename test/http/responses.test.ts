@@ -266,27 +266,15 @@ describe('an id', () => {
     },
   );
 
-  test.each([
-    '42',
-    `%7B${UNKNOWN}%7D`,
-    UNKNOWN.replaceAll('-', ''),
-    `${UNKNOWN}1`,
-    UNKNOWN.slice(1),
-    `g${UNKNOWN.slice(1)}`,
-    `urn:uuid:${UNKNOWN}`,
-    `%20${UNKNOWN}`,
-    `${UNKNOWN}%0A`,
-    `${UNKNOWN}%00`,
-    '1111-11111111-1111-1111-111111111111',
-    "1'%20OR%20'1'='1",
-    '%F0%9F%8C%8D',
-    'x'.repeat(4000),
-  ])('in another form is 422: %s', async (id) => {
-    const { body: expected } = refusal('validation_error', USERS + id, { errors: ['user_id'] });
+  test.each(['42', `%7B${UNKNOWN}%7D`, UNKNOWN.replaceAll('-', ''), `${UNKNOWN}%00`, 'x'.repeat(4000)])(
+    'in another form is 422: %s',
+    async (id) => {
+      const { body: expected } = refusal('validation_error', USERS + id, { errors: ['user_id'] });
 
-    for (const [method, body] of METHODS)
-      expect((await call(method, USERS + id, body)).body).toEqual(expected);
-  });
+      for (const [method, body] of METHODS)
+        expect((await call(method, USERS + id, body)).body).toEqual(expected);
+    },
+  );
 });
 
 test('a conflict reveals nothing about the user of another caller', async () => {

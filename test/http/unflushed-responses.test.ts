@@ -101,3 +101,19 @@ test('a client that reads again stays connected, also if its next response takes
   expect((await received).endsWith('\r\n\r\nthe next')).toBe(true);
   socket.destroy();
 });
+
+test('the writer waits until all responses are sent, also those written meanwhile', async () => {
+  const [[first, response], [second, later]] = [await ask(), await ask()];
+  answer(response);
+  let isSent = false;
+  const sent = responses.untilSent().then(() => {
+    isSent = true;
+  });
+  answer(later, 'x'.repeat(5_000_000) + END);
+  await readUntil(first, END);
+
+  expect(isSent).toBe(false);
+  await readUntil(second, END);
+  await sent;
+  for (const socket of [first, second]) socket.destroy();
+});
