@@ -10,9 +10,6 @@ afterEach(() => service.remove());
 /** What a collector does to its clients. If there is none, its address. */
 const FAULTS: Readonly<Record<string, (service: TracedService) => void>> = {
   hanging: ({ receiver }) => receiver.answer(() => {}),
-  failing: ({ receiver }) =>
-    receiver.answer((response) => response.writeHead(503, { 'retry-after': '5' }).end()),
-  refusing: ({ receiver }) => receiver.answer((response) => response.writeHead(401).end('who are you?')),
   breaking: ({ receiver }) => receiver.answer((response) => response.destroy()),
   slow: ({ receiver }) => receiver.answer((response) => void setTimeout(() => response.end(), 3000)),
 };

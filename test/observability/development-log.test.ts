@@ -35,18 +35,6 @@ test('in development each event is a readable line without colours: time, level,
   );
 });
 
-test('in development a cause follows on indented lines', async () => {
-  service = await startBuiltService(DEVELOPMENT);
-  await service.database.drop();
-  await service.call('GET', '/api/v1/users/');
-  const printed = await until('the stack', () =>
-    /status_code=503 .*\n {2}error: .+\n {2}code="3D000"\n/.test(service.printed()),
-  );
-
-  expect(printed).toBe(true);
-  for (const line of service.printed().split('\n')) expect(line).toMatch(/^(\d\d:| {2}|$)/);
-});
-
 test('the cause of a cause is indented, too, with each line of its message', async () => {
   service = await startBuiltService(DEVELOPMENT);
   service.issuer.answer((_, response) => response.destroy());

@@ -30,11 +30,3 @@ test.each([
   const known = EVENTS.map((event) => event.join(' '));
   expect(known.filter((event) => logged.includes(event))).toEqual(expected.map((event) => event.join(' ')));
 });
-
-test('the level is independent of SVC_ENV: info in both by default', async () => {
-  service = await startService({ SVC_LOG_LEVEL: '' });
-  await service.call('POST', '/api/v1/users/', { email: 'default@example.com' });
-
-  const events = (await service.events()).filter(({ path }) => path !== '/ready');
-  expect(new Set(events.map(({ level }) => level))).toEqual(new Set(['info']));
-});

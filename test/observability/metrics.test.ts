@@ -36,16 +36,6 @@ function latest(metric: string): readonly ReceivedPoint[] {
 const valueAt = (points: readonly ReceivedPoint[], attributes: object) =>
   points.find((point) => JSON.stringify(point.attributes) === JSON.stringify(attributes))?.value;
 
-test('there are no metrics unless OTEL_METRICS_EXPORTER names an exporter', async () => {
-  service = await startTracedService({ OTEL_METRIC_EXPORT_INTERVAL: '100' });
-  await service.call('GET', USERS);
-  service.signal('SIGTERM');
-  await service.exited;
-
-  const paths = new Set(service.receiver.received.map(({ path }) => path));
-  expect(paths).toEqual(new Set(['/v1/traces']));
-});
-
 test('http.server.request.duration counts requests by method, route and status, in seconds', async () => {
   await start();
   await service.call('POST', USERS, { email: 'metrics@example.com' });

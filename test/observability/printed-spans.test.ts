@@ -48,22 +48,3 @@ test('without an endpoint each span is a JSON object on a line of standard outpu
   ]);
   expect(event?.trace_id).toBe(traceId);
 });
-
-test('a span is printed when it ends, and the spans of the last request before the exit', async () => {
-  service = await startBuiltService({ SVC_OTEL_ENABLED: 'true' });
-  const { traceId, headers } = traceOfCaller();
-  await service.call('GET', '/nowhere', undefined, { headers });
-  service.signal('SIGTERM');
-  await service.exited;
-
-  expect(service.spans().filter(({ trace_id }) => trace_id === traceId)).toHaveLength(1);
-});
-
-test('OTEL_TRACES_EXPORTER=none prints no spans', async () => {
-  service = await startBuiltService({ SVC_OTEL_ENABLED: 'true', OTEL_TRACES_EXPORTER: 'none' });
-  await service.call('GET', '/api/v1/users/');
-  service.signal('SIGTERM');
-  await service.exited;
-
-  expect(service.spans()).toEqual([]);
-});

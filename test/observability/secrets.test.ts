@@ -174,16 +174,7 @@ test('credentials in the URL of the keys are in no output', async () => {
 const MARKED = 'marked-hunter2-secret';
 
 /** Forms that hold the secret, of which nearly every setting refuses some. */
-const FORMS = [
-  MARKED,
-  `"${MARKED}"`,
-  `postgres://svc:${MARKED}@db/users`,
-  `http://svc:${MARKED}@db/users`,
-  `http://a/ ${MARKED}`,
-  `a ${MARKED}`,
-  `a:${MARKED}`,
-  `${MARKED}\nb`,
-];
+const FORMS = [MARKED, `postgres://svc:${MARKED}@db/users`, `a:${MARKED}`, `${MARKED}\nb`];
 
 test.each(FORMS)('a value of a setting that is refused is in no output: %j', async (value) => {
   const everywhere = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, value]));
@@ -218,17 +209,11 @@ test('diagnostics of OpenTelemetry quote no value of its variables', async () =>
 /** What a source answers that holds no password. */
 const ANSWERS: readonly (readonly [status: number, type: string, body: string | Buffer])[] = [
   [200, 'application/json', `{"SecretText": "${MARKED}"}`],
-  [200, 'application/json', `{"SecretString": null, "x": "${MARKED}"}`],
   [200, 'application/json', `{"SecretString": "{\\"username\\": \\"${MARKED}\\"}"}`],
-  [200, 'application/json', `{"password": ["${MARKED}"]}`],
-  [200, 'application/json', `["${MARKED}"]`],
   [200, 'application/json', `{"password": "${MARKED}`],
-  [200, 'text/html', `<html><body>${MARKED}</body></html>`],
   [200, 'text/plain', `${MARKED}\nand\nmore`],
   [200, 'application/octet-stream', Buffer.from([0xff, 0x00, ...Buffer.from(MARKED)])],
-  [200, 'text/plain', ''],
   [302, 'text/plain', MARKED],
-  [403, 'application/json', `{"message": "${MARKED}"}`],
   [500, 'text/plain', MARKED],
 ];
 
@@ -302,9 +287,7 @@ test('what the source of the password returns is in no output, and is never anot
 
 test.each([
   ['a password in place of a file', () => MARKED],
-  ['a file in a folder that is a file', () => join(import.meta.filename, MARKED)],
   ['a source that does not listen', () => `http://127.0.0.1:9/${MARKED}`],
-  ['a host with the password', () => `http://${MARKED}.invalid/`],
   ['a file of several lines', () => fileWith(`${MARKED}\n${MARKED}\n`)],
   ['a file of JSON', () => fileWith(`{"user": "${MARKED}"}`)],
 ])('the name of a source of the password is in no output: %s', async (_case, source) => {

@@ -62,8 +62,6 @@ describe('traces', () => {
       'server.address': service.database.host,
       'server.port': service.database.port,
     });
-    expect(Number(server?.end)).toBeGreaterThan(Number(server?.start));
-    expect(Number(statement?.end)).toBeGreaterThan(Number(statement?.start));
   });
 
   test('each statement has the name of its operation and table, and no values', async () => {
@@ -131,14 +129,6 @@ describe('traces', () => {
     });
     expect(spans.find(isServer)?.status).toBe('UNSET');
     expect(spans.find(isServer)?.attributes).not.toHaveProperty('error.type');
-
-    const after = traceOfCaller();
-    const init = { headers: after.headers };
-    await service.call('PATCH', USERS + (await createUser()), { email: 'once@example.com' }, init);
-    const statement = (await service.receiver.untilTrace(after.traceId, 2)).find(isClient);
-    expect(statement).toMatchObject({ name: 'UPDATE users', status: 'UNSET' });
-    expect(statement?.attributes).not.toHaveProperty('error.type');
-    expect(statement?.attributes).not.toHaveProperty('db.response.status_code');
   });
 
   test('probes have no spans, nor do the migrations and the exporter', async () => {
@@ -168,23 +158,4 @@ describe('traces', () => {
     expect(spans.find(isClient)?.attributes).not.toHaveProperty('db.response.status_code');
     expect(spans.find(isServer)).toMatchObject({ status: 'ERROR', attributes: { 'error.type': '503' } });
   });
-});
-
-test('the key fetch of an unsampled request has no span, and its traceparent is unsampled', async () => {
-  const service = await startTracedService();
-  onTestFinished(() => service.remove());
-  await service.call('GET', USERS);
-  await sleep(2100);
-  await service.issuer.rotate();
-  const traceparents: unknown[] = [];
-  service.issuer.answer((request, response) => {
-    traceparents.push(request.headers.traceparent);
-    response.writeHead(500).end();
-  });
-  const { traceId, headers } = traceOfCaller({ sampled: false });
-  await service.call('GET', USERS, undefined, { headers });
-  await sleep(300);
-
-  expect(traceparents).toEqual([expect.stringMatching(`^00-${traceId}-[\\da-f]{16}-00$`)]);
-  expect(service.receiver.spans().filter((span) => span.traceId === traceId)).toEqual([]);
 });

