@@ -12,7 +12,6 @@ export function fieldOf({ fields }: Pick<HttpResponse, 'fields'>, wanted: string
   return fields.find(([name]) => name.toLowerCase() === wanted.toLowerCase())?.[1];
 }
 
-/** The value in the content of a response. */
 export function jsonOf({ content }: HttpResponse): unknown {
   return JSON.parse(content.toString());
 }

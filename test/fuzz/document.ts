@@ -62,7 +62,6 @@ export const operations: readonly Operation[] = Object.entries<Record<string, ne
     })),
 );
 
-/** The operation with this id. */
 export function operationOf(id: string): Operation {
   return operations.find(({ operationId }) => operationId === id) as Operation;
 }

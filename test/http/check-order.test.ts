@@ -123,13 +123,6 @@ describe('without a valid token, a request', () => {
       expect(await send(method, path, bearer, STALE, body)).toEqual(refusal('unauthorized_error', path));
     }
   });
-
-  test('is 401 for an existing user', async () => {
-    const { id } = await createUser();
-
-    expect(await send('GET', USERS + id, foreign)).toEqual(refusal('unauthorized_error', USERS + id));
-    expect(await send('DELETE', USERS + id, foreign)).toEqual(refusal('unauthorized_error', USERS + id));
-  });
 });
 
 describe('with SVC_REQUIRE_IF_MATCH', () => {
