@@ -17,7 +17,7 @@ const TEXT = /^(text\/|application\/(json|javascript|xml|[\w.-]+\+(json|xml)|x-w
  * @see AWS, API Gateway developer guide, "Create AWS Lambda proxy integrations for HTTP APIs". The decoded `rawPath` is in
  * aws/aws-lambda-dotnet, Tools/LambdaTestTool-v2, HttpContextExtensions.
  */
-export async function apiGateway(): Promise<(request: RawRequest, stage: string) => Integration> {
+export async function apiGateway(): Promise<(request: RawRequest, stage?: string) => Integration> {
   const deployed = await functions();
   // The most specific of the matching routes receives the request.
   const routes = deployed
@@ -26,12 +26,12 @@ export async function apiGateway(): Promise<(request: RawRequest, stage: string)
     )
     .sort((one, other) => one.routeKey.split('{').length - other.routeKey.split('{').length);
 
-  return (request, stage) => {
+  return (request, stage = '$default') => {
     const [path = '', ...query] = request.target.split('?');
     const rawPath = decoded(path) ?? path;
     const found = routes.find(({ routeKey }) => parametersOf(routeKey, request.method, decoded(path)));
     const { operationId, routeKey } = found ?? { operationId: 'unmatched', routeKey: '$default' };
-    const stagedPath = `/${stage}${rawPath}`;
+    const stagedPath = stage === '$default' ? rawPath : `/${stage}${rawPath}`;
     const event = {
       version: '2.0',
       routeKey,

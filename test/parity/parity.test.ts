@@ -13,9 +13,9 @@ import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { apiGateway } from './api-gateway.ts';
 import { type Case, usual, withBrokenTable, withoutDatabase, withoutKeys } from './table.ts';
-import { startFunctions, startHost, type Way } from './ways.ts';
+import { startFunctions, startHandlers, startHost, type Way } from './ways.ts';
 
-const WAYS = [startHost, startFunctions];
+const WAYS = { handlers: startHandlers, host: startHost, functions: startFunctions };
 
 /** A way with a database of its own; it is asked one request after the other. */
 type Contestant = {
@@ -37,7 +37,7 @@ let tokens: Readonly<Record<string, string>>;
 beforeAll(async () => {
   issuer = await startIssuer();
   proxy = await startProxy(inject('postgres'));
-  for (const start of WAYS) contestants.push(await contestant(start));
+  for (const start of Object.values(WAYS)) contestants.push(await contestant(start));
   tokens = await signTokens();
 
   await askAll(usual);
@@ -62,7 +62,7 @@ test('the table has every operation, and every status but those of broken HTTP',
   const gateway = await apiGateway();
   const deployed = await functions();
 
-  expect(new Set(cases.map(({ request }) => gateway(request, 'prod').operationId))).toEqual(
+  expect(new Set(cases.map(({ request }) => gateway(request).operationId))).toEqual(
     new Set(
       deployed.filter(({ invokedBy }) => invokedBy === 'request').map(({ operationId }) => operationId),
     ),
@@ -78,15 +78,16 @@ describe.each([
   ['when the table is not what the service expects', withBrokenTable],
   ['when PostgreSQL is unavailable', withoutDatabase],
 ])(
-  '%s the response keeps the rules of HTTP, and is the same to the byte from host and functions:',
+  '%s the response keeps the rules of HTTP, and is the same to the byte from handlers, host and functions:',
   (_, cases) => {
     test.each(
       cases.map((asked) => [`${asked.status} ${asked.request.method} ${asked.title}`, asked] as const),
     )('%s', (_title, asked) => {
-      const [fromHost, fromFunctions] = answers.get(asked) ?? [];
+      const [fromHandlers, fromHost, fromFunctions] = answers.get(asked) ?? [];
       expect(fromHost?.status).toBe(asked.status);
+      expect(fromHandlers).toEqual(fromHost);
       expect(fromFunctions).toEqual(fromHost);
-      expect(faults.get(asked)).toEqual([[], []]);
+      expect(faults.get(asked)).toEqual([[], [], []]);
     });
   },
 );
