@@ -57,6 +57,20 @@ test('a reader far behind does not delay others in an instance that has just sta
   await fresh.stop();
 });
 
+test('every wait ends on time beside a reader far behind', async () => {
+  const end = await endOfFeed(service.call);
+  const fresh = await startFresh();
+  const far = fresh.get(`${CHANGES}?exclude_actor=busy&wait=20&cursor=LjA`);
+  const waits = await Promise.all([1, 2].map((seconds) => timed(fresh.get(`${end}&wait=${seconds}`))));
+
+  for (const [n, { value, milliseconds }] of waits.entries()) {
+    expect([value.status, value.body]).toEqual([200, []]);
+    expect(milliseconds).toBeLessThan((n + 1) * 1000 + (await soon()));
+  }
+  expect((await far).status).toBe(200);
+  await fresh.stop();
+});
+
 test('readers that fall behind while they wait do not delay readers at the head', async () => {
   const fresh = await startFresh();
   const end = await endOfFeed((_method, path) => fresh.get(path));
