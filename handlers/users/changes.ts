@@ -4,6 +4,7 @@ import { cursorExpired } from '../../lib/changes/refusals.ts';
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeChanges } from '../../lib/service.ts';
+import { hasLongPage } from '../../lib/users/list-query.ts';
 import { USERS_PATH } from '../../lib/users/user.ts';
 
 /** Reads the changes of all users in their order, and waits for them. */
@@ -17,7 +18,7 @@ export const listChanges = endpoint(
     path: `${USERS_PATH}/changes`,
     waits: true,
     role: 'users.read',
-    isMemoryIntensive: true,
+    isMemoryIntensive: ({ rawQueryString }) => hasLongPage(rawQueryString),
     query: ChangesQuery,
     success: 200,
     reply: changesReply,

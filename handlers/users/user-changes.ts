@@ -4,6 +4,7 @@ import { cursorExpired, noSuchUserOrChange } from '../../lib/changes/refusals.ts
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';
 import { composeChanges } from '../../lib/service.ts';
+import { hasLongPage } from '../../lib/users/list-query.ts';
 import { USERS_PATH, UserPath } from '../../lib/users/user.ts';
 
 /** Reads the changes of one user, also after its deletion. */
@@ -16,7 +17,7 @@ export const listUserChanges = endpoint(
     method: 'GET',
     path: `${USERS_PATH}/{user_id}/changes`,
     role: 'users.read',
-    isMemoryIntensive: true,
+    isMemoryIntensive: ({ rawQueryString }) => hasLongPage(rawQueryString),
     params: UserPath,
     query: UserChangesQuery,
     acrossPathAndQuery: cursorOfUser,

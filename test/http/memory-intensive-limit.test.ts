@@ -66,8 +66,9 @@ test.each([
   ['listUsers', 'limit=100', false],
   ['listUsers', 'sort=-created_at&limit=101', true],
   ['listUsers', 'email=limit%3D1000%40example.com', false],
-  ['listChanges', '', true],
-  ['listUserChanges', '', true],
+  ['listChanges', 'wait=20&limit=100', false],
+  ['listChanges', 'wait=20&limit=1000', true],
+  ['listUserChanges', 'limit=1000', true],
 ] as const)('%s?%s: memory-intensive %j', (operationId, rawQueryString, isMemoryIntensive) => {
   const route = endpoints.map((endpoint) => endpoint.route).find((one) => one.operationId === operationId);
   const admissions = newAdmissions({ servedCount: 0, isDraining: false });
