@@ -16,7 +16,7 @@ const CLIENT = process.env.LAMBDA_RUNTIME_CLIENT ?? join(import.meta.dirname, 'r
 // Here, so that a build does not count to the time of the first test.
 const main = await builtHost();
 
-/** The variables that AWS Lambda sets for every function, as far as the service or its libraries read them. */
+/** The variables that AWS Lambda sets for every function. Its own client of the runtime needs some that the service does not. */
 const ENVIRONMENT = {
   _HANDLER: 'index.handler',
   AWS_EXECUTION_ENV: 'AWS_Lambda_nodejs24.x',
@@ -24,7 +24,10 @@ const ENVIRONMENT = {
   AWS_LAMBDA_FUNCTION_NAME: 'test',
   AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
   AWS_LAMBDA_INITIALIZATION_TYPE: 'on-demand',
+  AWS_LAMBDA_LOG_GROUP_NAME: '/aws/lambda/test',
+  AWS_LAMBDA_LOG_STREAM_NAME: '2026/11/20/[$LATEST]0123456789abcdef',
   AWS_REGION: 'eu-central-1',
+  LANG: 'en_US.UTF-8',
   TZ: ':UTC',
 };
 

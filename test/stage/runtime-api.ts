@@ -46,6 +46,7 @@ export async function startRuntimeApi() {
       'Content-Type': 'application/json',
       'Lambda-Runtime-Aws-Request-Id': invocation.id,
       'Lambda-Runtime-Deadline-Ms': String(invocation.deadline),
+      'Lambda-Runtime-Invoked-Function-Arn': 'arn:aws:lambda:eu-central-1:123456789012:function:test',
       'Lambda-Runtime-Trace-Id': invocation.traceHeader,
     });
     idle.end(invocation.event);
