@@ -1,4 +1,4 @@
-import { createPublicKey, KeyObject, sign } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync, KeyObject, sign } from 'node:crypto';
 import fc from 'fast-check';
 import { exportJWK } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -35,12 +35,23 @@ test('the parts from which the forgeries are made form a good token', async () =
 });
 
 describe('a token without a signature is 401', () => {
-  test.each(['none', 'nOnE', ''])('alg %j', async (alg) => {
+  test.each(['none', 'None', 'NONE', 'nOnE', ''])('alg %j', async (alg) => {
     const { header, claims } = goodParts(gate);
     const input = `${encoded({ ...header, alg })}.${encoded(claims)}`;
 
     for (const token of [input, `${input}.`, `${input}.${encoded('none')}`]) await gate.expectRefused(token);
     await gate.expectRefused(withHeader({ alg }));
+  });
+
+  test.each([
+    ['no byte', 0],
+    ['zeros', 256],
+    ['too few zeros', 64],
+    ['too many zeros', 512],
+  ])('a signature of %s', async (_case, length) => {
+    const { header, claims } = goodParts(gate);
+
+    await gate.expectRefused(forged(header, claims, () => Buffer.alloc(length)));
   });
 });
 
@@ -50,8 +61,12 @@ describe('a token signed with a public key as secret is 401', () => {
     const publicKey = createPublicKey(KeyObject.from(key.privateKey));
     const secrets = [
       publicKey.export({ type: 'spki', format: 'pem' }),
+      publicKey.export({ type: 'pkcs1', format: 'pem' }),
+      publicKey.export({ type: 'spki', format: 'der' }),
       JSON.stringify(key.publicJwk),
+      Buffer.from(String(key.publicJwk.n), 'base64url'),
       String(key.publicJwk.n),
+      '',
     ];
 
     for (const secret of secrets) {
@@ -85,13 +100,14 @@ describe("an attacker's key in the token is 401", () => {
 
 describe('a kid that would be a path, a URL or a query elsewhere is 401', () => {
   test.each([
-    ...['../../../../dev/null', "key-1' OR '1'='1", 'http://127.0.0.1/jwks', '__proto__', '', 'KEY-1'],
+    ...['../../../../dev/null', '/dev/null', "key-1' OR '1'='1", '1; DROP TABLE users'],
+    ...['http://127.0.0.1/jwks', '$(id)', '__proto__', 'constructor', '', '*', 'KEY-1'],
   ])('%j', async (kid) => {
     await gate.expectRefused(withHeader({ kid }));
     await gate.expectRefused(withHeader({ kid }, attackerKey));
   });
 
-  test.each([[1], [null], [['key-1']]])('%j', async (kid) => {
+  test.each([[1], [null], [['key-1']], [{ kid: 'key-1' }], [true]])('%j', async (kid) => {
     await gate.expectRefused(withHeader({ kid }));
   });
 });
@@ -99,9 +115,14 @@ describe('a kid that would be a path, a URL or a query elsewhere is 401', () => 
 describe('critical header parameters are 401', () => {
   test.each([
     ['b64', { b64: false, crit: ['b64'] }],
+    ['b64 that changes nothing', { b64: true, crit: ['b64'] }],
+    ['exp', { exp: 9_999_999_999, crit: ['exp'] }],
     ['an unknown one', { 'urn:example:x': 1, crit: ['urn:example:x'] }],
+    ['a missing parameter', { crit: ['urn:example:x'] }],
     ['an empty list', { crit: [] }],
+    ['alg', { crit: ['alg'] }],
     ['null', { crit: null }],
+    ['a text', { crit: 'b64' }],
   ])('%s', async (_case, header) => {
     await gate.expectRefused(withHeader(header));
   });
@@ -109,18 +130,41 @@ describe('critical header parameters are 401', () => {
   test('b64 that is not listed as critical', async () => {
     await gate.expectRefused(withHeader({ b64: false }));
   });
+
+  test('b64 with an unencoded payload', async () => {
+    const { key, header, claims } = goodParts(gate);
+    const head = encoded({ ...header, b64: false, crit: ['b64'] });
+    const signature = encoded(rs256(key)(`${head}.${JSON.stringify(claims)}`));
+
+    await gate.expectRefused(`${head}.${encoded(claims)}.${signature}`);
+    await gate.expectRefused(`${head}..${signature}`);
+  });
 });
 
 describe('a token with another algorithm than its key has is 401', () => {
-  test.each([...['RS384', 'PS256', 'ES256', 'EdDSA', 'RS1', 'rs256', 'RS256 ', 'dir']])('%s', async (alg) => {
+  test.each([
+    ...['RS384', 'RS512', 'PS256', 'ES256', 'EdDSA', 'RS1', 'rs256', 'RS256 ', 'ES256K', 'RSA-OAEP', 'dir'],
+  ])('%s', async (alg) => {
     await gate.expectRefused(withHeader({ alg }));
   });
 
-  test.each([[undefined], [null], [['RS256']]])('%j', async (alg) => {
+  test.each([[undefined], [null], [256], [['RS256']], [{ name: 'RS256' }], [true]])('%j', async (alg) => {
     await gate.expectRefused(withHeader({ alg }));
   });
 
-  test('an elliptic signature in another form, or for another key', async () => {
+  test('a signature with another padding or digest than its name says', async () => {
+    const { key, header, claims } = goodParts(gate);
+    const privateKey = KeyObject.from(key.privateKey);
+    const signatures = [
+      (input: string) => sign('sha512', Buffer.from(input), privateKey),
+      (input: string) => sign('sha1', Buffer.from(input), privateKey),
+      (input: string) => sign('sha256', Buffer.from(input), { key: privateKey, padding: 6, saltLength: 32 }),
+    ];
+
+    for (const signature of signatures) await gate.expectRefused(forged(header, claims, signature));
+  });
+
+  test('an elliptic signature in another form, of another key or of zeros', async () => {
     const { header, claims } = goodParts(gate);
     const named = { ...header, alg: 'ES256', kid: elliptic.kid };
     const privateKey = KeyObject.from(elliptic.privateKey);
@@ -130,8 +174,13 @@ describe('a token with another algorithm than its key has is 401', () => {
 
     await gate.expectAccepted(forged(named, claims, asPair));
     await gate.expectRefused(forged(named, claims, asDer));
+    await gate.expectRefused(forged(named, claims, () => Buffer.alloc(64)));
     await gate.expectRefused(forged({ ...named, kid: header.kid }, claims, asPair));
     await gate.expectRefused(forged({ ...header, kid: elliptic.kid }, claims, asPair));
+    const other = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
+    const byOther = (input: string) =>
+      sign('sha256', Buffer.from(input), { key: other, dsaEncoding: 'ieee-p1363' });
+    await gate.expectRefused(forged(named, claims, byOther));
   });
 });
 
@@ -143,6 +192,13 @@ describe('a modified token is 401, also after the original was accepted', () => 
     const { claims } = goodParts(gate);
 
     await gate.expectRefused(`${header}.${encoded(claims)}.${signature}`);
+  });
+
+  test('with the signature of another token', async () => {
+    const [header, payload] = (await gate.issuer.sign({ jti: '1' })).split('.');
+    const [, , signature] = (await gate.issuer.sign({ jti: '2' })).split('.');
+
+    await gate.expectRefused(`${header}.${payload}.${signature}`);
   });
 
   test('with any character changed', { timeout: 180_000 }, async () => {
@@ -170,8 +226,11 @@ describe('a modified token is 401, also after the original was accepted', () => 
 
 describe('a header that is not a JSON object is 401', () => {
   test.each([
+    ['a text', '"RS256"'],
     ['an array', '["RS256"]'],
+    ['null', 'null'],
     ['no JSON', '{"alg":"RS256"'],
+    ['nothing', ' '],
     ['nested without end', '['.repeat(10_000)],
   ])('%s', async (_case, header) => {
     const { key, claims } = goodParts(gate);
@@ -193,4 +252,11 @@ describe('a header that is not a JSON object is 401', () => {
 
     await gate.expectRefused(forged(marked(header, 'header'), marked(claims, 'payload'), rs256(key)));
   });
+});
+
+test('an encrypted token is 401', async () => {
+  const { claims, header } = goodParts(gate);
+  const parts = [{ ...header, alg: 'RSA-OAEP-256', enc: 'A256GCM' }, 'key', 'iv', claims, 'tag'];
+
+  await gate.expectRefused(parts.map(encoded).join('.'));
 });

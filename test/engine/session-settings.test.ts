@@ -1,52 +1,157 @@
-import { beforeAll, expect, test } from 'vitest';
-import { administratorOf } from '../stage/administration.ts';
-import { CHANGES } from '../stage/changes.ts';
-import { USERS } from '../stage/responses.ts';
-import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { sql } from 'kysely';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { listChanges } from '../../handlers/users/changes.ts';
+import { getUser } from '../../handlers/users/get.ts';
+import { listUsers } from '../../handlers/users/list.ts';
+import { updateUser } from '../../handlers/users/update.ts';
+import type { Handler } from '../../lib/http/gateway.ts';
+import { administer } from '../stage/administration.ts';
+import { startComposition } from '../stage/composition.ts';
+import { eventOf } from '../stage/events.ts';
+import type { UserBody } from '../stage/responses.ts';
+import { prepare } from '../stage/statements.ts';
 import { until } from '../stage/until.ts';
 
-const service = serviceUnderTest();
-const admin = administratorOf(service);
-
-const FULL_NAME = 'Ünïcødé "\\ 漢字 😀';
-const TIMES = "created_at = '2001-02-03T04:05:06.789Z', updated_at = '2001-07-08T09:10:11.120Z'";
-/** Half a second before and after the time of the user. */
+/** Half a second before and after the times of the user, which have all digits. */
 const FILTERS = 'created_after=2001-02-03T04:05:06.289Z&created_before=2001-02-03T04:05:07.289Z';
 
-/** The bytes of the user, a list and the changes, as soon as the service has a session. */
-async function readAll(): Promise<readonly string[]> {
-  const paths = [USERS + id, `${USERS}?${FILTERS}`, `${CHANGES}?limit=1`];
-  await until('a read is 200', async () => (await service.call('GET', USERS)).status === 200);
-  return Promise.all(
-    paths.map(async (path) => {
-      const authorization = `Bearer ${await service.issuer.sign()}`;
-      return (await fetch(service.url + path, { headers: { authorization } })).text();
-    }),
+let stage: Awaited<ReturnType<typeof startComposition>>;
+let user: UserBody;
+let set: (values: { name: string; value: string }) => Promise<unknown>;
+let usual: readonly string[];
+
+// With one connection the settings of its session apply to every later statement.
+beforeAll(async () => {
+  stage = await startComposition({ SVC_POSTGRES_POOL_SIZE: '1' });
+  user = await stage.createUser({ full_name: 'Ünïcødé "\\ 漢字 😀' });
+  await setTimes();
+  set = prepare(
+    stage.service.database.statements,
+    'SELECT',
+    ({ name, value }) => sql`select set_config(${name}, ${value}, false)`,
+  );
+  usual = await responses();
+  return () => stage.stop();
+});
+
+/** A time of standard time and one of daylight saving time. */
+async function setTimes(): Promise<void> {
+  const admin = await administer(stage.database.name);
+  await admin.query(`UPDATE users SET created_at = '2001-02-03T04:05:06.789Z',
+    updated_at = '2001-07-08T09:10:11.120Z', version = 1, full_name = 'Ünïcødé "\\ 漢字 😀'`);
+  await admin.end();
+}
+
+/** The bytes of the user, the list, the changes, and of an update of the name without its time. */
+async function responses(): Promise<readonly string[]> {
+  const read = [
+    await bytesOf(getUser, 'getUser', { id: user.id }),
+    await bytesOf(listUsers, 'listUsers', { query: FILTERS }),
+    await bytesOf(listChanges, 'listChanges', { query: 'limit=1' }),
+  ];
+  const updated = await bytesOf(updateUser, 'updateUser', { id: user.id, body: '{"full_name":"Ωmega"}' });
+  await setTimes();
+  return [...read, updated.replace(/"updated_at":"[^"]{24}"/, '"updated_at":""')];
+}
+
+type Particulars = { readonly id?: string; readonly query?: string; readonly body?: string };
+
+async function bytesOf(
+  endpoint: { bind(service: never): Handler },
+  name: string,
+  { query, ...particulars }: Particulars,
+): Promise<string> {
+  const token = await stage.issuer.sign();
+  const event = await eventOf(name, { token, ...particulars });
+  const { statusCode, body } = await endpoint.bind(stage.service as never)(
+    query === undefined ? event : { ...event, rawQueryString: query },
+  );
+  return `${statusCode} ${body}`;
+}
+
+test('the compared responses contain the user, its times and its change', () => {
+  expect(usual).toEqual([
+    expect.stringContaining(
+      '"created_at":"2001-02-03T04:05:06.789Z","updated_at":"2001-07-08T09:10:11.120Z"',
+    ),
+    expect.stringMatching(`^200 \\[.*"id":"${user.id}"`),
+    expect.stringMatching(`^200 \\[.*"subject":"${user.id}"`),
+    expect.stringMatching(/^200 .*Ωmega/),
+  ]);
+});
+
+describe('responses are identical byte for byte', () => {
+  const styles = ['ISO', 'German', 'SQL', 'Postgres'].flatMap((style) =>
+    ['DMY', 'MDY', 'YMD'].map((order) => `${style}, ${order}`),
+  );
+
+  test.each(styles)('with DateStyle %s', async (style) => {
+    await set({ name: 'DateStyle', value: style });
+
+    expect(await responses()).toEqual(usual);
+  });
+
+  test.each([
+    ['bytea_output', 'escape'],
+    ['extra_float_digits', '-15'],
+  ])('if %s is %s', async (name, value) => {
+    await set({ name, value });
+
+    expect(await responses()).toEqual(usual);
+  });
+
+  test('with a TimeZone of each offset, with and without daylight saving time', {
+    timeout: 120_000,
+  }, async () => {
+    await set({ name: 'DateStyle', value: 'SQL, DMY' });
+    const zones = await namesOf(
+      'SELECT min(name) AS name FROM pg_timezone_names GROUP BY abbrev, utc_offset, is_dst',
+    );
+
+    expect(zones.length).toBeGreaterThan(50);
+    expect(await differing(zones, (value) => set({ name: 'TimeZone', value }))).toEqual([]);
+  });
+
+  test('with each client encoding that PostgreSQL supports', { timeout: 120_000 }, async () => {
+    const encodings = await namesOf(
+      `SELECT DISTINCT pg_encoding_to_char(contoencoding) AS name FROM pg_conversion
+       WHERE conforencoding = pg_char_to_encoding('UTF8')`,
+    );
+
+    expect(encodings.length).toBeGreaterThan(30);
+    expect(await differing(encodings, giveToSessions)).toEqual([]);
+  });
+});
+
+/** The values with which a response differs. */
+async function differing(
+  values: readonly string[],
+  give: (value: string) => Promise<unknown>,
+): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const value of values) {
+    await give(value);
+    if (!isDeepStrictEqual(await responses(), usual)) found.push(value);
+  }
+  return found;
+}
+
+/** A session cannot change its encoding later, so the database sets it for new sessions. */
+async function giveToSessions(encoding: string): Promise<void> {
+  const { name } = stage.database;
+  const admin = await administer(name);
+  await admin.query(`ALTER DATABASE ${name} SET client_encoding = '${encoding}'`);
+  await admin.terminate(name);
+  await admin.end();
+  await until('a session has begun', async () =>
+    (await bytesOf(getUser, 'getUser', { id: user.id })).startsWith('200'),
   );
 }
 
-let id: string;
-let usual: readonly string[];
-
-beforeAll(async () => {
-  ({ id } = await service.createUser({ full_name: FULL_NAME }));
-  await admin.query(`UPDATE users SET ${TIMES}`);
-  usual = await readAll();
-});
-
-test('the compared responses contain the user', () => {
-  expect(usual[0]).toContain(`"full_name":${JSON.stringify(FULL_NAME)}`);
-  expect(usual.map((text) => text.includes(id))).toEqual([true, true, true]);
-});
-
-// test/users/timestamps.test.ts has the settings of times.
-test.each([
-  ['bytea_output', 'escape'],
-  ['client_encoding', 'LATIN1'],
-  ['client_encoding', 'SJIS'],
-  ['client_encoding', 'SQL_ASCII'],
-])('responses are identical byte for byte if %s of the database is %s', async (name, value) => {
-  await admin.setForSessions(name, value, { isOnly: true });
-
-  expect(await readAll()).toEqual(usual);
-});
+async function namesOf(query: string): Promise<readonly string[]> {
+  const admin = await administer();
+  const rows = await admin.query(query);
+  await admin.end();
+  return rows.map(({ name }) => String(name));
+}

@@ -6,7 +6,7 @@ import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest(() => ({ SVC_BODY_LIMIT: '1024', SVC_POSTGRES_STATEMENT_TIMEOUT: '0.3' }));
-const { call } = service;
+const { call, createUser } = service;
 
 /** All log lines of the request with this response. */
 async function eventsOf({ headers }: ServiceResponse) {
@@ -29,8 +29,10 @@ test.each<[string, Parameters<typeof call>, number, RegExp]>([
   ['an unknown path', ['GET', '/nowhere?token=secret'], 404, /path does not exist/],
   ['an unknown user', ['GET', unknown], 404, /no user with this id/],
   ['a method that the path does not support', ['PUT', USERS], 405, /supports only these methods: /],
+  ['a media type that is not JSON', ['POST', USERS, undefined, { body: 'x' }], 415, /application\/json/],
   ['a body over the limit', ['POST', USERS, { email, full_name: 'x'.repeat(2000) }], 413, /1024 bytes/],
   ['invalid values', ['POST', USERS, { email: 'nobody' }], 422, /not valid/],
+  ['an invalid query value', ['GET', `${USERS}?limit=0`], 422, /not valid/],
 ])('app_error is logged for %s', async (_case, [method, path, ...rest], status, message) => {
   const response = await call(method, path, ...rest);
 
@@ -59,6 +61,20 @@ test('app_error for a missing role has the caller, the role, the claim and the r
   ]);
 });
 
+test('app_error is logged for a conflict and for a precondition that is not satisfied', async () => {
+  const user = await createUser();
+  const path = USERS + user.id;
+  const conflict = await call('POST', USERS, { email: user.email });
+  const changed = await call('DELETE', path, undefined, { headers: { 'if-match': '"other"' } });
+
+  expect(await eventsOf(conflict)).toMatchObject([
+    { event: 'app_error', level: 'warning', status_code: 409, path: USERS },
+  ]);
+  expect(await eventsOf(changed)).toMatchObject([
+    { event: 'app_error', level: 'warning', status_code: 412, path },
+  ]);
+});
+
 test.each([
   ['bytes that are not HTTP', 'HELO example.com\r\n\r\n', 400, '/'],
   ['a request without Host', written('GET /health'), 400, '/health'],
@@ -74,6 +90,23 @@ test.each([
   expect(await eventsOf(response)).toEqual([
     warning(response, { message: expect.stringMatching(/./), status_code: status, path }),
   ]);
+});
+
+test.each([
+  ['an email', async () => 'jane.doe%40example.com'],
+  ['a token', () => service.issuer.sign()],
+])('app_error masks %s in the path', async (_case, secret) => {
+  const response = await call('GET', USERS + (await secret()));
+
+  expect(response.status).toBe(422);
+  expect(await eventsOf(response)).toMatchObject([{ event: 'app_error', path: '/api/v1/users/***' }]);
+});
+
+// With quadratic costs this path would not end in time.
+test('app_error costs no more for the longest path that the host accepts', async () => {
+  for (let sent = 0; sent < 300; sent += 1) {
+    expect((await call('GET', `/${'x'.repeat(15_000)}`)).status).toBe(404);
+  }
 });
 
 test('app_error is an error from 500 on, with the cause, which is not in the response', async () => {

@@ -28,17 +28,32 @@ const isLogged = (hosts: readonly string[]) => [
 
 describe('postgres_tls_off names the hosts of PostgreSQL that are used without TLS', () => {
   test.each([
+    ['a name', 'db.example.com', ['db.example.com']],
     ['a name in any case', 'DB.Example.com', ['DB.Example.com']],
+    ['an address', '10.0.0.5', ['10.0.0.5']],
     ['an IPv6 address', '2001:db8::1', ['2001:db8::1']],
+    ['an IPv4-mapped address', '::ffff:10.0.0.5', ['::ffff:10.0.0.5']],
+    ['an address with a zone', 'fe80::1%eth0', ['fe80::1%eth0']],
     ['a name that begins like a local one', 'localhost.example.com', ['localhost.example.com']],
     ['the remote ones of several', 'localhost, db-1 ,/run/postgresql,db-2', ['db-1', 'db-2']],
   ])('%s', (_case, hosts, named) => {
     expect(warningsOf({ SVC_POSTGRES_HOST: hosts })).toEqual(isLogged(named));
   });
+
+  test('without their ports', () => {
+    const variables = { SVC_POSTGRES_HOST: 'db-1,db-2', SVC_POSTGRES_PORT: '5432,5433' };
+    expect(warningsOf(variables)).toEqual(isLogged(['db-1', 'db-2']));
+  });
+
+  test('also if SVC_POSTGRES_SSLMODE is empty, which means unset', () => {
+    const variables = { SVC_POSTGRES_HOST: 'db', SVC_POSTGRES_SSLMODE: '' };
+    expect(warningsOf(variables)).toEqual(isLogged(['db']));
+  });
 });
 
 describe('postgres_tls_off is not logged', () => {
   test.each<readonly [string, Variables]>([
+    ['without a host', {}],
     ['for localhost, in any case', { SVC_POSTGRES_HOST: 'localhost,LocalHost' }],
     ['for loopback addresses', { SVC_POSTGRES_HOST: '127.0.0.1,127.1.2.3,::1,0:0:0:0:0:0:0:1' }],
     ['for IPv4-mapped loopback addresses', { SVC_POSTGRES_HOST: '::ffff:127.0.0.1,::FFFF:7f00:1' }],
@@ -46,6 +61,7 @@ describe('postgres_tls_off is not logged', () => {
     ['in development', { SVC_ENV: 'development', SVC_POSTGRES_HOST: 'db' }],
     ['if SVC_POSTGRES_SSLMODE disables TLS', { SVC_POSTGRES_SSLMODE: 'disable', SVC_POSTGRES_HOST: 'db' }],
     ['if TLS is required', { SVC_POSTGRES_SSLMODE: 'require', SVC_POSTGRES_HOST: 'db' }],
+    ['if TLS is verified', { SVC_POSTGRES_SSLMODE: 'verify-full', SVC_POSTGRES_HOST: 'db' }],
   ])('%s', (_case, variables) => {
     expect(warningsOf(variables)).toEqual([]);
   });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
+  maskedEmail,
   redactedCause,
   redactedMessage,
   redactedPath,
@@ -60,9 +61,16 @@ function encoded(text: string, times: Iterable<number>): string {
 
 describe('redactedPath', () => {
   test.each([
+    '/api/v1/users/ada@example.com',
+    '/api/v1/users/ada%40example.com',
     '/api/v1/users/ada%2540example.com',
+    '/api/v1/users/ada%25252540example.com',
     '/api/v1/users/ada%%34%30example.com',
     '/api/v1/users/ada%EF%BC%A0example.com',
+    '/api/v1/users/ada%ef%b9%abexample.com',
+    '/api/v1/users/access_token=eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl',
+    '/api/v1/users/(eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl)',
+    '/api/v1/users/eyJhbGciOiJSUzI1NiJ9%2EeyJzdWIiOiJhZGEifQ%2Ec2lnbmF0dXJl',
     '/api/v1/users/eyJhbGciOiJSUzI1NiJ9%252eeyJzdWIiOiJhZGEifQ%252ec2lnbmF0dXJl',
     '/api/v1/users/eyJhbGciOiJSUzI1NiJ9',
     '/api/v1/users/ewogImFsZyI6ICJSUzI1NiIKfQ.ewogInN1YiI6ICJhZGEiCn0.',
@@ -122,6 +130,18 @@ describe('redactedText', () => {
 
     expect(redactedText(sent)).toBe('billing/1.0 ***');
   });
+
+  test('does not change the names of browsers and clients', () => {
+    for (const agent of [
+      'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36',
+      'curl/8.14.1',
+      'node',
+      'Amazon CloudFront',
+      'kube-probe/1.33',
+    ]) {
+      expect(redactedText(agent)).toBe(agent);
+    }
+  });
 });
 
 describe('redactedMessage', () => {
@@ -138,8 +158,10 @@ describe('redactedMessage', () => {
 
   test.each([
     'getaddrinfo ENOTFOUND user-database.user-management.svc.cluster.local',
+    'getaddrinfo ENOTFOUND service-users.c9akciq32rgy.eu-central-1.rds.amazonaws.com',
     "Cannot find package '@middy/core' imported from /app/node_modules/@middy/util/index.js",
     'column "email" of relation "users" does not exist',
+    'connect ECONNREFUSED 127.0.0.1:5432',
   ])('does not change %s', (message) => {
     expect(redactedMessage(message)).toBe(message);
   });
@@ -189,14 +211,35 @@ describe('redactedCause', () => {
     expect(cause?.stack).toMatch(/^error: a value was refused\n +at .*redaction\.test\.ts/);
     expect(JSON.stringify(cause)).not.toMatch(/Ada|Marylebone/);
   });
+
+  test('has no message that has changed since the stack was captured', () => {
+    const error = new Error('of ada@example.com');
+    expect(error.stack).toContain('ada@example.com');
+    error.message = 'of somebody';
+
+    expect(redactedCause(error)?.stack).toMatch(/^of somebody\n +at .*redaction\.test\.ts/);
+  });
+});
+
+describe('maskedEmail', () => {
+  test('has the first character and the part after the @', () => {
+    expect(maskedEmail('ada@example.com')).toBe('a***@example.com');
+  });
 });
 
 // With quadratic costs these would not end in time.
 test.each([
+  ['one run', 'x'],
   ['runs of a token', 'xxxxxxxxxx.'],
+  ['short runs', 'x.'],
   ['beginnings of JSON', 'eyJ'],
   ['signs of an address', 'a@'],
+  ['escapes', '%41'],
   ['escapes of escapes', '%25'],
+  ['half escapes', '%2'],
+  ['segments', '/%40'],
+  ['words', ' @'],
+  ['scopes of packages', '@x/'],
 ])('a megabyte of %s takes proportionally long at most', (_what, part) => {
   const text = part.repeat(1_000_000 / part.length);
 

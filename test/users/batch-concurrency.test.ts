@@ -101,4 +101,17 @@ describe.each(keys)('concurrent batches %s of the same emails in any order', (_w
       expect(results.filter(({ status }) => status === 409)).toHaveLength(3 * emails.length);
     }
   });
+
+  test('and concurrent creates of one user store every email once', async () => {
+    const emails = Array.from({ length: 60 }, () => freshAddress());
+    const batches = [emails, emails.toReversed()].map((order) =>
+      service.call('POST', BATCH, { items: order.map((email) => ({ email })), mode: 'partial' }, init()),
+    );
+    const creates = emails.map((email) => service.call('POST', '/api/v1/users/', { email }));
+    const single = await Promise.all(creates);
+    const partial = (await Promise.all(batches)).flatMap(({ body }) => body as Result[]);
+
+    expect([...single, ...partial].filter(({ status }) => status === 201)).toHaveLength(emails.length);
+    expect([...single, ...partial].filter(({ status }) => status === 409)).toHaveLength(2 * emails.length);
+  });
 });

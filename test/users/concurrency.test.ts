@@ -69,6 +69,19 @@ test('two concurrent updates of different fields both take effect', async () => 
   }
 });
 
+test('two users that swap their emails at once get a response each, and no 5xx', async () => {
+  for (let round = 0; round < 20; round += 1) {
+    const [first, second] = [await createUser(), await createUser()];
+
+    const responses = await Promise.all([
+      call('PATCH', USERS + first.id, { email: second.email }),
+      call('PATCH', USERS + second.id, { email: first.email }),
+    ]);
+
+    for (const { status } of responses) expect([200, 409]).toContain(status);
+  }
+});
+
 test('of ten concurrent deletes one is 204 and the others are 404', async () => {
   const { id } = await createUser();
 
