@@ -18,7 +18,7 @@ export const listChanges = endpoint(
     path: `${USERS_PATH}/changes`,
     waits: true,
     role: 'users.read',
-    isMemoryIntensive: ({ rawQueryString }) => hasLongPage(rawQueryString),
+    isMemoryIntensive: hasLongPage,
     query: ChangesQuery,
     success: 200,
     reply: changesReply,

@@ -23,7 +23,7 @@ export const createUsers = endpoint(
     role: 'users.write',
     headers: IdempotencyHeaders,
     body: UserBatch,
-    isMemoryIntensive: true,
+    isMemoryIntensive: () => true,
     success: 201,
     reply: createdBatchReply,
     problems: [

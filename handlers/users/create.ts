@@ -19,7 +19,6 @@ export const createUser = endpoint(
     method: 'POST',
     path: `${USERS_PATH}/`,
     role: 'users.write',
-    // With a key a create may wait for another request.
     headers: IdempotencyHeaders,
     body: UserCreate,
     success: 201,

@@ -15,7 +15,7 @@ export const listUsers = endpoint(
     method: 'GET',
     path: `${USERS_PATH}/`,
     role: 'users.read',
-    isMemoryIntensive: ({ rawQueryString }) => hasLongPage(rawQueryString),
+    isMemoryIntensive: hasLongPage,
     query: UserListQuery,
     success: 200,
     reply: userListReply,

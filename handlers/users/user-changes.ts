@@ -17,7 +17,7 @@ export const listUserChanges = endpoint(
     method: 'GET',
     path: `${USERS_PATH}/{user_id}/changes`,
     role: 'users.read',
-    isMemoryIntensive: ({ rawQueryString }) => hasLongPage(rawQueryString),
+    isMemoryIntensive: hasLongPage,
     params: UserPath,
     query: UserChangesQuery,
     acrossPathAndQuery: cursorOfUser,

@@ -57,9 +57,7 @@ export class Admissions {
     route: Pick<Route, 'isMemoryIntensive'> | undefined,
     request: Pick<GatewayEvent, 'rawQueryString'>,
   ): Admission {
-    const { isMemoryIntensive = false } = route ?? {};
-    const isSo = typeof isMemoryIntensive === 'function' ? isMemoryIntensive(request) : isMemoryIntensive;
-    return isSo ? this.#memoryIntensive : this.#others;
+    return route?.isMemoryIntensive?.(request) ? this.#memoryIntensive : this.#others;
   }
 
   /** Must be called for each new connection. */

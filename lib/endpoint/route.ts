@@ -24,7 +24,7 @@ export type Route = RequestSchemas &
      */
     readonly conditional?: 'reading' | 'writing';
     /** Whether a request needs many times the memory of a read by id. Few such requests are served at once. */
-    readonly isMemoryIntensive?: true | ((event: Pick<GatewayEvent, 'rawQueryString'>) => boolean);
+    readonly isMemoryIntensive?: (event: Pick<GatewayEvent, 'rawQueryString'>) => boolean;
     /** Whether a request may wait for changes. A waiting request is not in flight. */
     readonly waits?: true;
     readonly success: 200 | 201 | 204;

@@ -10,9 +10,9 @@ export const MAX_SKIP = 2_147_483_647;
 /** Maximum `limit` of a short page. A longer one takes so long to write that reads of one user would wait. */
 export const MAX_SHORT_PAGE = 100;
 
-/** Whether a query, as sent, asks for more than a short page. Only its admission depends on this. */
-export function hasLongPage(query: string): boolean {
-  return Number(/(?:^|&)limit=([0-9]+)/.exec(query)?.[1]) > MAX_SHORT_PAGE;
+/** Whether a request asks for more than a short page. Only its admission depends on this. */
+export function hasLongPage({ rawQueryString }: { readonly rawQueryString: string }): boolean {
+  return Number(/(?:^|&)limit=([0-9]+)/.exec(rawQueryString)?.[1]) > MAX_SHORT_PAGE;
 }
 
 const MAX_IDS = 100;

@@ -75,7 +75,7 @@ test.each([
 
   expect(route).toBeDefined();
   expect(admissions.of(route, { rawQueryString })).toBe(
-    admissions.of(isMemoryIntensive ? { isMemoryIntensive } : {}, { rawQueryString }),
+    admissions.of({ isMemoryIntensive: () => isMemoryIntensive }, { rawQueryString }),
   );
 });
 
