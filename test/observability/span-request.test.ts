@@ -19,7 +19,7 @@ import {
 import { beforeEach, expect, test } from 'vitest';
 import { spanRequest } from '../../lib/observability/span-exporters.ts';
 import { describeAtOnce, type PlainAttributes, SCOPE } from '../../lib/observability/tracer.ts';
-import { decodeProtobuf, TRACE_REQUEST } from '../stage/otlp-protobuf.ts';
+import { decodeTraceRequest } from '../stage/otlp-protobuf.ts';
 
 let exporter: InMemorySpanExporter;
 let provider: TracerProvider;
@@ -45,15 +45,10 @@ function described(span: Span, attributes: PlainAttributes): Span {
   return span;
 }
 
-/** The content that a receiver reads. A missing number is 0. */
+/** The content that a receiver reads. A missing status is that of a span without one. */
 function read(request: Uint8Array | undefined): unknown {
-  const decoded = decodeProtobuf(Buffer.from(request ?? []), TRACE_REQUEST);
-  return JSON.parse(
-    JSON.stringify(decoded, (_key, value) => {
-      if (typeof value === 'bigint') return value === 0n ? undefined : String(value);
-      return value;
-    }).replaceAll('"status":{},', ''),
-  );
+  const text = JSON.stringify(decodeTraceRequest(request ?? new Uint8Array()));
+  return JSON.parse(text.replaceAll('"status":null', '"status":{"message":"","code":0}'));
 }
 
 /** Expects that the request equals that of the SDK for all spans that have ended. */

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { listen } from './listening.ts';
-import { decodeProtobuf, TRACE_REQUEST } from './otlp-protobuf.ts';
+import { decodeTraceRequest } from './otlp-protobuf.ts';
 import { until } from './until.ts';
 
 /** Flat attributes. An integer is a number in either encoding. */
@@ -140,7 +140,7 @@ function instrumentOf({ gauge, sum, histogram }: Message): ReceivedPoint['instru
 function messageOf(body: Buffer, headers: Export['headers']): Message {
   return headers['content-type'] === 'application/json'
     ? JSON.parse(body.toString())
-    : decodeProtobuf(body, TRACE_REQUEST);
+    : decodeTraceRequest(body);
 }
 
 function attributesOf(pairs: Message[] = []): Attributes {
