@@ -12,7 +12,7 @@ export default ({ mode }: { readonly mode: string }): ViteUserConfig => ({
     globalSetup: ['test/stage/postgres.ts'],
     // Processes, not threads, because a test that sends a signal or ends its process would end other threads, too.
     pool: 'forks',
-    maxWorkers: 3,
+    maxWorkers: 4,
     // One broken line fails many tests. The first failures name its sentence.
     sequence: { sequencer: SentencesFirst },
     testTimeout: 60_000,
