@@ -1,0 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import type { Session } from '../../lib/postgres/sessions/session.ts';
+import { SessionAttempts } from '../../lib/postgres/sessions/session-attempts.ts';
+
+test('while every second attempt to connect fails, at most five attempts per second fail', async () => {
+  const failures: number[] = [];
+  let count = 0;
+  const openInTime = async () => {
+    await sleep(1);
+    count += 1;
+    if (count % 2 === 0) return;
+    failures.push(performance.now());
+    throw new Error('refused');
+  };
+  const attempts = new SessionAttempts();
+  const begun = performance.now();
+  while (performance.now() - begun < 2500)
+    await Promise.allSettled(Array.from({ length: 10 }, () => attempts.open({ openInTime } as Session)));
+
+  const within = (from: number) => failures.filter((at) => at >= from && at < from + 1000).length;
+  expect(failures.length).toBeGreaterThan(5);
+  expect(Math.max(...failures.map(within))).toBeLessThanOrEqual(5);
+});
