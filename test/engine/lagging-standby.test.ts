@@ -108,6 +108,24 @@ test('a primary that accepts no further session is not treated as a standby', as
   expect(toPrimary.accepted - attempts).toBeLessThanOrEqual(5 * (seconds + 1));
 });
 
+test('while the primary accepts no connection and its sessions continue, reads see every write', async () => {
+  const service = await start([toPrimary, toStandby]);
+  await Promise.all(Array.from({ length: 20 }, service.create));
+  toPrimary.leadTo({ host: '127.0.0.1', port: 1 });
+  onTestFinished(() => toPrimary.leadTo(primary));
+  await primary.terminate(
+    "pid = (select min(pid) from pg_stat_activity where query like '%insert into users%')",
+  );
+
+  const statuses = new Set<string>();
+  for (const ended = performance.now() + 3000; performance.now() < ended; ) {
+    const { status, body } = await service.create();
+    const read = await service.call('GET', USERS + (body as UserBody).id);
+    statuses.add(`create ${status}, read ${read.status}`);
+  }
+  expect([...statuses]).toEqual(['create 201, read 200']);
+});
+
 test('a standby is used while no host accepts writes, and no longer when one does', async () => {
   const service = await start([toPrimary, toStandby]);
   const { body } = await service.create();
@@ -136,6 +154,21 @@ test('a standby is left when the primary is available again and accepts no furth
   await service.untilRead(503, { seconds: 3 });
   await toPrimary.pass();
   await service.untilWritten(3);
+});
+
+test('a standby that does not report its state is used after one of its sessions was lost', async () => {
+  for (const proxy of [toPrimary, toStandby]) {
+    proxy.answersThrough(() =>
+      messagesThrough((_type, message) => (message.includes('in_hot_standby') ? undefined : message)),
+    );
+    onTestFinished(() => proxy.pass());
+  }
+  const service = await start([toPrimary, toStandby]);
+  await toPrimary.refuse();
+  for (const path of [USERS, CHANGES]) await service.untilRead(200, { path, seconds: 5 });
+
+  await standby.terminate("query like 'select users.id%'");
+  await service.untilRead(200, { seconds: 3 });
 });
 
 test('a cursor that is ahead of the standby is valid again when the primary is available', async () => {
