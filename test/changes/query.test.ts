@@ -133,6 +133,7 @@ describe('a cursor', () => {
 describe('422 names all faults of the query:', () => {
   test.each([
     ['cursor=x', ['cursor']],
+    ['cursor=LjA&limit=0', ['limit']],
     ['cursor=x&limit=0', ['cursor', 'limit']],
     ['limit=1001&wait=21&exclude_actor=&cursor=', ['cursor', 'exclude_actor', 'wait', 'limit']],
     ['exclude_actor=%00&wait=-1', ['exclude_actor', 'wait']],
