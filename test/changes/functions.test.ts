@@ -45,4 +45,6 @@ test('a wait ends before the time limit of the function, and at once when a chan
   const waiting = follow(handler, end, 30_000);
   const given = await stage.createUser();
   expect((await waiting).body).toEqual([change('user.created', given, 1)]);
+  // Without time to wait.
+  expect((await follow(handler, end, 700)).body).toEqual([change('user.created', given, 1)]);
 });
