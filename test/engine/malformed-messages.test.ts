@@ -2,9 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { setImmediate as nextPass } from 'node:timers/promises';
 import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { AUTHENTICATION_OK, messageOf, messagesThrough } from '../stage/postgres-messages.ts';
-import { addressOf, startProxy } from '../stage/proxy.ts';
+import { addressOf, startProxy, through } from '../stage/proxy.ts';
 import { freshAddress, probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { environmentOf, startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
@@ -173,6 +174,22 @@ describe('in the middle of a load', () => {
     isMissing = false;
     expect(new Set(statuses)).toEqual(new Set([503]));
     await expectRecovery();
+  });
+
+  test('messages that arrive in pieces are read', async () => {
+    await proxy.pass();
+    proxy.answersThrough(() =>
+      through(async (chunk, push) => {
+        for (let at = 0; at < chunk.length; at += 3) {
+          push(chunk.subarray(at, at + 3));
+          await nextPass();
+        }
+      }),
+    );
+    onTestFinished(() => proxy.pass());
+    proxy.cutAll();
+
+    await untilServed();
   });
 });
 
