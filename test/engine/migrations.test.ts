@@ -57,6 +57,8 @@ test('the migrations are in the order of their names', () => {
 
 test('of many instances that start at once one migrates, and the others wait for it', async () => {
   const made = await emptyDatabase();
+  await migrate(made.settings, ofFirstVersion);
+  await addUser(made);
   let runs = 0;
   const slow: Migration = async (send) => {
     runs += 1;
