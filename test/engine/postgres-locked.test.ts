@@ -6,6 +6,7 @@ import { freshKey } from '../stage/keyed.ts';
 import { holdEmail, holdUser, holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { freshAddress, readResponse, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
+import { timed } from '../stage/timed.ts';
 import { until } from '../stage/until.ts';
 
 async function start(variables: Variables = {}) {
@@ -52,29 +53,30 @@ test('with the table locked 200 requests are 503 before it is free, and the prob
   expect(sessions).toBeLessThanOrEqual(11);
 });
 
+const PATIENT = { SVC_POSTGRES_POOL_TIMEOUT: '30', SVC_POSTGRES_STATEMENT_TIMEOUT: '30' };
+
 test('a lock that is kept delays no request that waits briefly for another one', async () => {
-  const { database, createUser, rename } = await start();
+  const { database, createUser, rename } = await start(PATIENT);
   const [kept, brief] = await Promise.all([createUser(), createUser()]);
   const lock = await holdUser(database, kept.id);
-  const order: string[] = [];
-  const changes = times(12, () => rename(kept.id).finally(() => order.push('kept')));
-  // All have been tried as often as their time limit allows.
-  await sleep(2500);
+  const changes = times(120, () => rename(kept.id));
+  // Each has been tried for 50 ms, two at a time. The next tries take 100 ms or more.
+  await sleep(3500);
   const briefly = await holdUser(database, brief.id);
-  const waiting = rename(brief.id).finally(() => order.push('brief'));
+  const waiting = timed(rename(brief.id));
   await sleep(80);
   await briefly.release();
-  const { status } = await waiting;
+  const { value, milliseconds } = await waiting;
   await lock.release();
 
-  expect(status).toBe(200);
-  expect(order[0]).toBe('brief');
-  expect((await changes).map((changed) => changed.status)).toEqual(Array(12).fill(200));
+  expect(value.status).toBe(200);
+  // Behind all the others it would wait for six seconds.
+  expect(milliseconds).toBeLessThan(4000);
+  expect((await changes).map((changed) => changed.status)).toEqual(Array(120).fill(200));
 });
 
 test('200 creates that wait under keys do not delay requests without a key', async () => {
-  const limits = { SVC_POSTGRES_POOL_TIMEOUT: '30', SVC_POSTGRES_STATEMENT_TIMEOUT: '30' };
-  const { database, call, create, createUser, rename } = await start(limits);
+  const { database, call, create, createUser, rename } = await start(PATIENT);
   const { id } = await createUser();
   const email = freshAddress();
   const { release } = await holdEmail(database, email);
