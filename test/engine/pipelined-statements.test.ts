@@ -1,10 +1,12 @@
+import { setImmediate as nextPass } from 'node:timers/promises';
 import { type RawBuilder, sql } from 'kysely';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { withinRequest } from '../../lib/http/request-scope.ts';
 import type { StatementKind as Kind } from '../../lib/postgres/index.ts';
 import { hold, untilUnderWay } from '../stage/locks.ts';
 import { openedDatabase } from '../stage/opened-database.ts';
 import { outcomesOf, prepare } from '../stage/statements.ts';
+import { until } from '../stage/until.ts';
 
 const opened = openedDatabase('SELECT');
 
@@ -96,6 +98,30 @@ describe('batched reads', () => {
       [{ id: uuid(8), name: '8' }],
     ]);
     expect(Number(after?.count) - Number(before?.count)).toBe(2);
+  });
+
+  test('that wait for longer than SVC_POSTGRES_POOL_TIMEOUT to be sent are refused', async () => {
+    const short = opened.open({ SVC_POSTGRES_POOL_TIMEOUT: '1' });
+    onTestFinished(() => short.close(1));
+    const select = prepare<{ id: readonly [string] }, unknown>(
+      short.statements,
+      'SELECT named',
+      ({ id }) => sql`select id from pg_sleep(1.5), unnest(${id}::uuid[]) as id`,
+      'batched-read',
+    );
+    // Two statements may be in progress. The third one waits.
+    const reads: Promise<unknown>[] = [];
+    for (const number of numbers(3)) {
+      reads.push(select({ id: [uuid(number)] }));
+      await nextPass();
+    }
+
+    await until('one waits', () => short.sessions().waitedFor === 1, { seconds: 5 });
+    expect(await outcomesOf(reads)).toEqual([
+      [{ id: uuid(0) }],
+      [{ id: uuid(1) }],
+      expect.objectContaining({ message: 'no connection became free in time' }),
+    ]);
   });
 
   test('that fail together are sent one by one, and only the faulty one fails', async () => {
