@@ -63,6 +63,16 @@ test.each<[string, (history: History) => unknown]>([
 
 const keyed = { 'idempotency-key': 'one' };
 
+/** An update that its response describes otherwise. */
+const ALTERED = { email: 'eve@example.com', full_name: 'Eve', is_active: false, updated_at: '2026-11-21' };
+
+/** The update is a deletion, and the read another request. */
+function deleteUser({ updated, read, changes }: History, asked: Partial<Entry>): void {
+  Object.assign(updated, { operation: 'delete', status: 204 });
+  Object.assign(read, asked);
+  changes.splice(1, 1, changeOf(updated, 2, []));
+}
+
 test.each<[string, (history: History) => unknown, RegExp]>([
   ['a lost update', ({ changes }) => changes.pop(), /update .* has 0 changes/],
   ['a user in the feed alone', ({ stored }) => stored.pop(), /is not in the table as its version 2/],
@@ -95,12 +105,26 @@ test.each<[string, (history: History) => unknown, RegExp]>([
   ],
   [
     'a change after the deletion',
-    ({ changes, read, updated }) => {
-      Object.assign(updated, { operation: 'delete', status: 204 });
-      Object.assign(read, { operation: 'update', fields: {} });
-      changes.splice(1, 1, changeOf(updated, 2, []), changeOf(read, 3, []));
+    (history) => {
+      deleteUser(history, { operation: 'update', fields: {} });
+      history.changes.push(changeOf(history.read, 3, []));
     },
     /comes after its deletion/,
+  ],
+  [
+    'a user that is in the table after its deletion',
+    (history) => deleteUser(history, { status: 404 }),
+    /is not in the table as its version 2/,
+  ],
+  [
+    'a change of another type',
+    ({ changes }) => Object.assign(changes[1], { type: 'user.deleted' }),
+    /is user.deleted, for a request to update/,
+  ],
+  [
+    'a change of another user',
+    ({ updated }) => Object.assign(updated, { userId: 'another' }),
+    /was asked for another/,
   ],
   [
     'another field',
@@ -113,6 +137,19 @@ test.each<[string, (history: History) => unknown, RegExp]>([
     /position 1-1 comes after 1/,
   ],
   ['an old read', ({ read }) => Object.assign(read, entryOf({ userId: ID }, 6, NOBODY)), /has never been so/],
+  ...Object.entries(ALTERED).flatMap(([name, value]) =>
+    (['read', 'updated'] as const).map((request): [string, (history: History) => unknown, RegExp] => [
+      `a response with another ${name}, ${request}`,
+      ({ [request]: entry }) =>
+        Object.assign(entry, { body: JSON.stringify({ ...JSON.parse(entry.body), [name]: value }) }),
+      request === 'read' ? /read 200 of .* has never been so/ : /update 200 of .* is not as version 2/,
+    ]),
+  ),
+  [
+    'a read of a later write',
+    ({ read }) => Object.assign(read, { sent: 1, answered: 3 }),
+    /has never been so/,
+  ],
   [
     'a 404 of a user that was there',
     ({ read }) => Object.assign(read, { status: 404 }),
@@ -132,6 +169,16 @@ test.each<[string, (history: History) => unknown, RegExp]>([
     'a 409 of a free address',
     ({ read }) => Object.assign(read, { status: 409, fields: { email: 'a@b' } }),
     /409 .*, though no user had a@b/,
+  ],
+  [
+    'a 409 of its own address',
+    ({ read }) => Object.assign(read, { status: 409, fields: { email: ADA.email } }),
+    /409 .*, though no user had ada@example.com/,
+  ],
+  [
+    'a 410 of the key of another user',
+    (history) => deleteUser(history, { status: 410, headers: keyed }),
+    /410 .*, though it was not deleted/,
   ],
   [
     'a 410 of a user that was not deleted',
