@@ -8,7 +8,22 @@ const row = (name: string, run: Row['run']): Row => ({
   run,
 });
 
-/** Rows that go wrong themselves. */
+/** A user is altered, and the service is killed. */
+const altered: Row = {
+  ...row('altered', async ({ startService, tries, postgres }) => {
+    const service = await startService();
+    const caller = service.caller();
+    for (const _ of tries()) await caller.create({ email: 'ada@example.com' });
+    caller.close();
+    await postgres.query("UPDATE users SET full_name = 'Eve'");
+    await service.checkBooks();
+    service.signal('SIGKILL');
+    await service.exited;
+  }),
+  minutes: 1,
+};
+
+/** Rows that go wrong themselves, or find a fault. */
 export const rows: readonly Row[] = [
   row('uncaught', async () => {
     void Promise.reject(new Error('this is not awaited'));
@@ -21,6 +36,12 @@ export const rows: readonly Row[] = [
   row('busy', async () => {
     for (;;);
   }),
+  row('idle', async () => {}),
+  row('claimed', async ({ claim, tried }) => {
+    tried();
+    claim('this holds', false, 7);
+  }),
+  altered,
   row('untidy', async ({ defer, tried }) => {
     tried();
     defer(() => {
