@@ -24,6 +24,19 @@ test('A load within each limit keeps all of them.', () => {
 
 test.each<[string, Partial<Row>]>([
   ['FAILED: Goodput is at least 80 % of the peak: 300 connections, 5 x: 79.9 %.', { peak: 1001 }],
+  ['FAILED: All is normal two seconds after: 300 connections, 5 x: not normal.', { isNormalAfter: false }],
+  [
+    'FAILED: Every probe is answered 200: 300 connections, 5 x: 1 of 200 not.',
+    { probes: { ...within.probes, failed: 1 } },
+  ],
+  [
+    'FAILED: /ready is answered within 1,000 ms: 300 connections, 5 x: 1001 ms.',
+    { probes: { ...within.probes, longestReady: 1001 } },
+  ],
+  [
+    'not kept, which decides nothing: 99 of 100 refusals come within 100 ms: 300 connections, 5 x: 101 ms.',
+    { outcome: { ...within.outcome, refusalLatency: { ...quantiles, p99: 101 } } },
+  ],
   [
     'not kept, which decides nothing: /health is answered within 100 ms: 300 connections, 5 x: 101 ms.',
     { probes: { ...within.probes, longestHealth: 101 } },

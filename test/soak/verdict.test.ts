@@ -53,6 +53,15 @@ test.each<[string, Changes, Partial<Reading>, readonly string[]]>([
     ['descriptors under load are flat', 'descriptors at rest are as before'],
   ],
   [
+    'all that the system counts',
+    (hours) => ({ timers: 12 + 20 * hours, sockets: 4 + 20 * hours, threads: 11 + 20 * hours }),
+    { timers: 13, sockets: 5, threads: 12, sessions: 3 },
+    [
+      ...['timers', 'sockets', 'threads'].map((name) => `${name} under load are flat`),
+      ...['threads', 'timers', 'sockets', 'sessions'].map((name) => `${name} at rest are as before`),
+    ],
+  ],
+  [
     'a session too many between faults',
     (hours) => ({ sessions: hours > 0.5 ? 12 : 9 }),
     {},
