@@ -25,6 +25,7 @@ const DEFER = "defer(() => print('first')); defer(async () => print('last'));";
 
 test.each([
   ['a kept promise ends with 0', `${DEFER} print(options.times); return true;`, 0, '3\nlast\nfirst\n'],
+  ['a broken promise ends with 1', `${DEFER} return false;`, 1, 'last\nfirst\n'],
   ['a failure ends with 1', `${DEFER} throw new Error();`, 1, 'last\nfirst\n'],
   [
     'a signal ends with 1',
