@@ -1,4 +1,7 @@
+import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { LineWriter } from '../../lib/observability/line-writer.ts';
@@ -8,12 +11,14 @@ import { BUSY_S } from '../stage/until.ts';
 let pipe: ReturnType<typeof createPipe>;
 let writing: Socket;
 let lines: LineWriter;
+let resumed: number[];
 
 beforeEach(() => {
   pipe = createPipe();
   // Node sets the pipe to non-blocking, as it does with standard output, and closes it at the end.
   writing = new Socket({ fd: pipe.writeEnd, readable: false });
-  lines = new LineWriter({ descriptor: pipe.writeEnd });
+  resumed = [];
+  lines = new LineWriter({ descriptor: pipe.writeEnd, onResumed: (count) => void resumed.push(count) });
 });
 
 afterEach(async () => {
@@ -32,9 +37,9 @@ function writeLines(count: number, { first = 0, length = LENGTH } = {}): void {
   for (let index = first; index < first + count; index += 1) lines.write(`${index} `.padEnd(length, 'x'));
 }
 
-async function endWhileReading(): Promise<void> {
-  const reading = setInterval(() => pipe.read(), 5);
-  await lines.end(10);
+async function endWhileReading({ every = 5, seconds = 10 } = {}): Promise<void> {
+  const reading = setInterval(() => pipe.read(), every);
+  await lines.end(seconds);
   clearInterval(reading);
 }
 
@@ -63,6 +68,39 @@ test('a slow reader gets every line', async () => {
   expect(read()).toEqual([...inOrder(bursts * burst), END]);
 });
 
+test('each time that the reader recovers, the number of lines dropped since the last time is reported', async () => {
+  for (const _time of ['first', 'second']) {
+    writeLines(2 * MANY);
+    await endWhileReading();
+  }
+
+  const [first, second] = resumed;
+  expect(resumed).toHaveLength(2);
+  expect(first).toBeGreaterThan(MANY / 2);
+  expect(Number(first) + Number(second)).toBe(lines.dropped);
+});
+
+test('a file gets every line of a pass of the event loop, however many there are', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'user-management-lines-'));
+  const file = join(folder, 'log');
+  lines = new LineWriter({ descriptor: openSync(file, 'a') });
+  writeLines(5 * MANY);
+  lines.flush();
+  const text = readFileSync(file, 'utf8');
+  rmSync(folder, { recursive: true });
+
+  expect(text.split('\n').map(summaryOf)).toEqual([...inOrder(5 * MANY), END]);
+});
+
+test('standard output has one listener for errors with any number of writers', () => {
+  const listeners = ['first', 'second'].map(() => {
+    new LineWriter();
+    return process.stdout.listenerCount('error');
+  });
+
+  expect(listeners[1]).toBe(listeners[0]);
+});
+
 test('a stalled reader causes few attempts to write', async () => {
   writeLines(MANY);
   await sleep(200);
@@ -71,6 +109,20 @@ test('a stalled reader causes few attempts to write', async () => {
   const { user, system } = process.cpuUsage(begun);
 
   expect((user + system) / 1_000_000).toBeLessThan(0.5);
+});
+
+test('at the end a slow reader gets every line', async () => {
+  writeLines(MANY);
+  await endWhileReading({ every: 20 });
+
+  expect(read()).toEqual([...inOrder(MANY), END]);
+});
+
+test('the end is in time with any slow reader', async () => {
+  writeLines(MANY);
+  await endWhileReading({ every: 100, seconds: 0.5 });
+
+  expect(read().length).toBeLessThan(MANY);
 });
 
 test.each([300, 3000])(
