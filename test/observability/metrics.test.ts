@@ -43,20 +43,24 @@ test('http.server.request.duration counts requests by method, route and status, 
   await service.call('GET', USERS);
   await service.call('GET', `${USERS}x`);
   await service.call('GET', '/nowhere/jane@example.com');
-  const points = await untilPoints('http.server.request.duration', ({ length }) => length >= 5);
+  await service.database.drop();
+  await service.call('GET', USERS);
+  const points = await untilPoints('http.server.request.duration', ({ length }) => length >= 6);
 
   const counts = points.map(({ attributes, value }) => [
     attributes['http.request.method'],
     attributes['http.route'],
     attributes['http.response.status_code'],
+    attributes['error.type'],
     value,
   ]);
   expect(counts).toEqual([
-    ['POST', USERS, 201, 1],
-    ['POST', USERS, 409, 1],
-    ['GET', USERS, 200, 1],
-    ['GET', `${USERS}{user_id}`, 422, 1],
-    ['GET', undefined, 404, 1],
+    ['POST', USERS, 201, undefined, 1],
+    ['POST', USERS, 409, undefined, 1],
+    ['GET', USERS, 200, undefined, 1],
+    ['GET', `${USERS}{user_id}`, 422, undefined, 1],
+    ['GET', undefined, 404, undefined, 1],
+    ['GET', USERS, 503, '503', 1],
   ]);
   expect(new Set(points.map(({ unit }) => unit))).toEqual(new Set(['s']));
   expect(JSON.stringify(points)).not.toContain('jane');
@@ -142,14 +146,19 @@ test('changes without a position are counted with their age, and so are waiting 
   await untilPoints('changes.waiting', ([point]) => point?.value === 0);
 });
 
-test('exactly the metrics of the list are created, with their units, and with plausible values', async () => {
+test('exactly the metrics of the list are created, with their kinds and units, and with plausible values', async () => {
   await start();
   await service.call('GET', USERS);
-  const made = () => new Map(service.receiver.points().map(({ metric, unit }) => [metric, unit]));
+  const made = () =>
+    new Map(
+      service.receiver
+        .points()
+        .map(({ metric, instrument: kind, unit }) => [metric, { kind, unit }] as const),
+    );
   await until('all metrics', () => made().size >= Object.keys(METRICS).length);
 
   expect(Object.fromEntries(made())).toEqual(
-    Object.fromEntries(Object.entries(METRICS).map(([name, { unit }]) => [name, unit])),
+    Object.fromEntries(Object.entries(METRICS).map(([name, { kind, unit }]) => [name, { kind, unit }])),
   );
   const [[memory], [delay]] = [latest('process.memory.usage'), latest('nodejs.eventloop.delay.p99')];
   expect(memory?.value).toSatisfy((bytes: number) => bytes > 20e6 && bytes < 2e9);
