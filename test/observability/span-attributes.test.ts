@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
 import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
-import { freePort } from '../../host/development/free-port.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { connectTo, written } from '../stage/connection.ts';
+import { startProxy } from '../stage/proxy.ts';
 import { USERS } from '../stage/responses.ts';
 import { isClient, startTracedService, type TracedService, traceOfCaller } from '../stage/traced-service.ts';
 import { until } from '../stage/until.ts';
@@ -77,14 +77,23 @@ describe('the attributes of spans', () => {
 
 test('the address in the span of a statement is that of the current host, if there are several', async () => {
   const { host, port } = inject('postgres');
+  const proxy = await startProxy({ host, port });
   const service = await startTracedService({
-    SVC_POSTGRES_HOST: `127.0.0.1,${host}`,
-    SVC_POSTGRES_PORT: `${await freePort()},${port}`,
+    SVC_POSTGRES_HOST: `${proxy.host},${host}`,
+    SVC_POSTGRES_PORT: `${proxy.port},${port}`,
   });
-  onTestFinished(() => service.remove());
-  const { traceId, headers } = traceOfCaller();
-  await service.call('GET', USERS, undefined, { headers });
-  const spans = await service.receiver.untilTrace(traceId, 2);
+  onTestFinished(async () => void (await Promise.all([service.remove(), proxy.stop()])));
+  const portInUse = async () => {
+    const traceId = await until('a read is 200', async () => {
+      const { traceId, headers } = traceOfCaller();
+      return (await service.call('GET', USERS, undefined, { headers })).ok && traceId;
+    });
+    const spans = await service.receiver.untilTrace(traceId, 2);
+    return spans.find(isClient)?.attributes['server.port'];
+  };
+  const first = await portInUse();
+  await proxy.refuse();
 
-  expect(spans.find(isClient)?.attributes).toMatchObject({ 'server.address': host, 'server.port': port });
+  expect(first).toBe(proxy.port);
+  await until('the address of the other host', async () => (await portInUse()) === port);
 });
