@@ -3,6 +3,7 @@ import { networkInterfaces } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
+import { FailureLog } from '../../lib/observability/event-log.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { administer } from '../stage/administration.ts';
@@ -85,6 +86,19 @@ test('a key fetch that fails for another reason is another jwks_refresh_failed',
   await until('the second failure', async () => (await causes()).length === 2);
 
   expect(await causes()).toEqual(['the key server answered 500', "the key server's response is not JSON"]);
+});
+
+test('the same failure is logged again after a success', () => {
+  const logged: string[] = [];
+  const ignore = () => {};
+  const log = { debug: ignore, info: ignore, warning: (event: string) => logged.push(event), error: ignore };
+  const failures = new FailureLog(log, 'key_fetch_failed');
+  const logs = [new Error('one'), new Error('one'), undefined, new Error('one')].map((failure) =>
+    failure ? failures.onFailure(failure) : failures.onSuccess(),
+  );
+
+  expect(logs).toEqual([true, false, undefined, true]);
+  expect(logged).toHaveLength(2);
 });
 
 test('a schema that a later version has migrated is not a failure: the instance serves with it', async () => {
