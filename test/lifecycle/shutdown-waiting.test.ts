@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
@@ -82,4 +83,16 @@ test('a waiting request counts as in flight when the drain ends its wait', async
   expect(await service.exited).toEqual({ code: 0, signal: null });
   await waiting.catch(() => undefined);
   expect(drainEvents(service)).toMatchObject([{ event: 'shutdown_drain_timeout', in_flight: 1 }]);
+});
+
+test('a request that has waited is not counted after its response, not even when its wait would have ended', async () => {
+  await start();
+  const waiting = call('GET', `${await endOfFeed(call)}&wait=1`);
+  await untilPolling(administrator);
+  await createUser('ada@example.com');
+  await waiting;
+  await sleep(1100);
+  await expectEndInOrder(service, 2);
+
+  expect(drainEvents(service)).toMatchObject([{ event: 'shutdown_drained' }]);
 });
