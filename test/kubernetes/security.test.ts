@@ -47,7 +47,8 @@ describe.each(overlays)('the overlay $name', ({ resources, one, pods, settings }
 
     for (const { metadata } of pods) expect(metadata.labels).toMatchObject(podSelector.matchLabels);
     expect(policyTypes).toEqual(['Ingress', 'Egress']);
-    expect(ingress).toEqual([{ from: [expect.anything()], ports: [{ port: 'http' }] }]);
+    const callers = { matchLabels: { 'user-management-service/access': 'allowed' } };
+    expect(ingress).toEqual([{ from: [{ namespaceSelector: callers }], ports: [{ port: 'http' }] }]);
     expect(new Set(open)).toEqual(
       new Set([53, settings.postgres.servers[0].port, portOf(settings.oauth.jwksUri), portOf(collector)]),
     );

@@ -138,7 +138,7 @@ test.each(['production', 'development'])(
     for (const part of [
       ...['user_created', 'user_updated', 'p***@secret.example', '23514', '22P02', 'insert into'],
     ]) {
-      expect(output).toContain(part);
+      expect(linesWith(part, output)).not.toEqual([]);
     }
     const parts = tokens.flatMap((token) => token.split('.').slice(1));
     const [mailbox = ''] = PLANTED.address.split('@');

@@ -84,6 +84,7 @@ test('all attributes of spans, metrics of HTTP and PostgreSQL and the resource a
     expect.arrayContaining(['http.route', 'db.query.text', 'url.full', 'service.version']),
   );
   expect(used.filter((name) => !known.has(name))).toEqual([]);
+  expect(known.has('http.method')).toBe(false);
   expect(receiver.points().find(({ metric }) => metric === 'http.server.request.duration')).toMatchObject({
     attributes: { 'http.request.method': 'POST', 'url.scheme': 'http' },
   });
