@@ -230,6 +230,8 @@ describe('422 names', () => {
       'created_before=2026-01-01T00:00:00Z',
     ],
     ['an email', 'limit=1', 'email=user-3@example.com'],
+    ['ids', 'limit=1', 'ids=00000000-0000-0000-0000-000000000001'],
+    ['created_before', 'limit=1', 'created_before=2026-01-02T00:00:00Z'],
   ])('cursor for %s beside it', async (_case, query, others) => {
     const cursor = await cursorOf(query);
 
