@@ -10,6 +10,7 @@ const post = postingUnderKeys(service.call);
 describe('a valid key is', () => {
   test.each([
     ['1 character', 'k'],
+    ['255 characters', 'k'.repeat(255)],
     ['255 characters in quotes', `"${'q'.repeat(255)}"`],
     ['every visible character but the comma', 'a!"#$%&\'()*+-./0123456789:;<=>?@A[\\]^_`{|}~'],
     ['a comma, in quotes', '"one,two"'],
@@ -43,13 +44,16 @@ describe('a valid key is', () => {
 describe('422 names all faults, and an invalid key is', () => {
   test.each([
     ['empty quotes', '""'],
+    ['256 characters', 'k'.repeat(256)],
     ['256 characters in quotes', `"${'k'.repeat(256)}"`],
     ['a space', 'a b'],
+    ['a space in quotes', '"a b"'],
     ['a comma', 'a,b'],
     ['two strings', '"a", "b"'],
     ['a string with text after it', '"a"b'],
     ['a parameter of a string', '"a";x=1'],
     ['a string with a lone backslash', '"a\\b"'],
+    ['letters beyond ASCII', 'caf\u00e9'],
     ['letters beyond ASCII in quotes', '"caf\u00e9"'],
   ])('%s', async (_case, key) => {
     const errors = ['Idempotency-Key', '#/email'];
