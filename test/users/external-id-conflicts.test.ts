@@ -174,6 +174,21 @@ describe('an atomic batch', () => {
       }),
     );
   });
+
+  test('is 422 also for an external id of a refused item, and names the external id of an item last', async () => {
+    const { email, external_id } = fresh();
+    const items = [
+      { email: 'none', external_id },
+      { email, external_id },
+      { email, external_id: '' },
+    ];
+
+    expect(await call('POST', BATCH, { items })).toEqual(
+      refusal('validation_error', BATCH, {
+        errors: errorsOf([0, 'email'], [1, 'external_id'], [2, 'email'], [2, 'external_id']),
+      }),
+    );
+  });
 });
 
 describe('a partial batch', () => {
