@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { startTokenIssuer, type TokenIssuer } from '../../host/development/token-issuer.ts';
+import { tokenUrlOf } from '../../host/docs/token-url.ts';
 import { readResponse, refusal } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -40,10 +41,18 @@ describe('in development', () => {
     );
   });
 
+  test('an issuer without metadata has its token endpoint at /token', async () => {
+    expect(await tokenUrlOf('http://127.0.0.1:9/')()).toBe('http://127.0.0.1:9/token');
+  });
+
   test('/ is a page with links to the documentation', async () => {
     const page = await (await fetch(service.url)).text();
 
     for (const path of ['/docs', '/redoc', '/openapi.json']) expect(page).toContain(`href="${path}"`);
+  });
+
+  test('a page has the Referrer-Policy no-referrer', async () => {
+    expect((await fetch(service.url)).headers.get('referrer-policy')).toBe('no-referrer');
   });
 
   test('a page runs nothing inline, loads nothing from other hosts, and connects only to the issuer', async () => {
