@@ -93,14 +93,6 @@ describe('an atomic batch', () => {
     expect(await call('GET', `/api/v1/users/?email=${email}`)).toEqual(success(200, []));
   });
 
-  test('does not treat two emails as equal that PostgreSQL distinguishes, also beside other faults', async () => {
-    const address = freshAddress();
-    const items = [{ email: `ss${address}` }, { email: `ß${address}` }];
-
-    expect(await batch([...items, { email: 'none' }])).toEqual(invalid('#/items/2/email'));
-    expect((await batch(items)).status).toBe(201);
-  });
-
   test('ignores unknown members of the batch and of its items', async () => {
     const [{ email }] = emails(1) as [{ email: string }];
     const items = [{ email, is_active: false, id: '1', role: 'admin' }];
