@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { USERS } from '../stage/responses.ts';
+import { BATCH, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const UNKNOWN = `${USERS}11111111-1111-1111-1111-111111111111`;
@@ -41,6 +41,10 @@ describe('the detail of a fault states the rule for the value', () => {
     ['', [['#', 'must not be empty']]],
   ])('of a body to create: %s', async (content, faults) => {
     expect(await faultsOf('POST', USERS, content)).toEqual(faults);
+  });
+
+  test('of the items of a batch', async () => {
+    expect(await faultsOf('POST', BATCH, '{"items": {}}')).toEqual([['#/items', 'must be an array']]);
   });
 
   test('of a body that is not UTF-8', async () => {

@@ -15,6 +15,7 @@ const REQUESTS: readonly (readonly [status: number, line: string, fields?: Field
   [200, 'HEAD /health', [['Connection', 'close']]],
   [200, 'GET /health', [['Range', 'bytes=0-1']]],
   [200, 'GET /health', [['Expect', '100-continue']]],
+  [200, 'GET /health', [['Expect', '200-maybe']]],
   [200, 'GET /docs'],
   [200, 'HEAD /docs'],
   [200, 'GET /openapi.json'],
