@@ -165,8 +165,11 @@ describe('Accept', () => {
 
   test.each([
     [TYPE, true],
+    [`${TYPE};q=0.001`, true],
     [`text/html, ${TYPE.toUpperCase()} ; charset=utf-8 ; q=1`, true],
+    [`${TYPE};q=0`, false],
     [`${TYPE}; Q=0.000`, false],
+    ['application/*', false],
     ['*/*', false],
     ['', false],
   ])('%j: a batch of CloudEvents is %s', async (accept, isBatch) => {
