@@ -3,19 +3,16 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { maintain as maintainDatabase } from '../../lib/cleanup.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { CHANGES, nextOf } from '../stage/changes.ts';
-import { freshAddress, refusal, USERS, type UserBody } from '../stage/responses.ts';
+import { refusal, USERS } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { environmentOf } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
-const { call } = service;
+const { call, createUser } = service;
 const query = (statement: string) => inDatabase(service.database, statement);
 
 const get = (path: string) => call('GET', path);
-
-const createUser = async (headers: Record<string, string> = {}) =>
-  (await call('POST', USERS, { email: freshAddress() }, { headers })).body as UserBody;
 
 /** As an instance does regularly. */
 const maintain = () => maintainDatabase(readSettings(environmentOf(service.database, service.issuer)));
@@ -24,7 +21,7 @@ test('changes older than the retention are deleted, and an older cursor is 410',
   const beginning = nextOf(await get(`${CHANGES}?limit=1&cursor=now`));
   const [old, young] = [await createUser(), await createUser()];
   const ofOld = nextOf(await get(`${USERS}${old.id}/changes`));
-  const cursor = nextOf(await get(beginning.replace('limit=1', 'limit=1')));
+  const cursor = nextOf(await get(beginning));
   await query(`UPDATE user_changes SET time = now() - interval '31 days' WHERE user_id = '${old.id}'`);
 
   await maintain();
