@@ -145,3 +145,16 @@ test('more late changes than the table of late changes has are all returned', as
   expect(count).toBe(6001);
   expect((await call('GET', `${CHANGES}?limit=1`)).status).toBe(200);
 });
+
+test('a change with a number of a lower node of Citus is returned after one of a higher node', async () => {
+  for (const [node, actor] of [
+    [2, 'higher'],
+    [1, 'lower'],
+  ] as const) {
+    await writer.query(`SELECT setval('user_changes_unnumbered_sequence_seq', ${node}::bigint << 48)`);
+    await write(writer, actor);
+    expect((await actorsAfter(end)).at(-1)).toBe(actor);
+  }
+
+  expect(await actorsAfter(end)).toEqual(['higher', 'lower']);
+});
