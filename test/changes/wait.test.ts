@@ -58,7 +58,7 @@ test('a change ends all waits, and each page has as many changes as its limit al
   expect((await call('GET', `${one && nextOf(one)}`)).body).toEqual(changes.slice(1, 2));
 });
 
-test('a request without a cursor and one at the end by cursor=now wait, too', async () => {
+test('a request at the end by cursor=now waits, too', async () => {
   const waiting = call('GET', `${CHANGES}?cursor=now&wait=20`);
   await untilPolling(administrator);
   const ada = await createUser();
