@@ -66,6 +66,8 @@ test.each([
   ['INSERT', 'users'],
   ['UPDATE', 'user_changes_head'],
   ['SELECT', 'idempotency_keys'],
+  ['SELECT', 'user_changes'],
+  ['INSERT', 'user_changes_unnumbered'],
   ['USAGE', 'user_changes_unnumbered_sequence_seq'],
 ])(
   'without %s on %s, /ready is 503 and names the privilege until it is granted',
