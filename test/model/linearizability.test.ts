@@ -63,6 +63,8 @@ test.each([
 test.each([
   ['a read of an overtaken version', 'update 3-4 200 Ada v2, read 5-6 200 null v1'],
   ['a lost update', 'update 3-6 200 Ada v2 if1, update 4-5 200 Eve v2 if1'],
+  ['a version twice', 'update 3-4 200 Ada v2, update 5-6 200 Eve v2'],
+  ['409 after the deletion', 'delete 3-4 204, update 5-6 409 Ada v1'],
   ['another version than that of If-Match', 'update 3-4 200 Ada v2, update 5-6 200 Eve v3 if1'],
   ['412 although the version is the one of If-Match', 'update 3-4 412 Ada v1 if1'],
   ['a user that is there after its deletion', 'delete 3-4 204, read 5-6 200 null v1'],
