@@ -1,7 +1,7 @@
 import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { Admission } from '../../host/admission/admission.ts';
 import { AdmissionPace } from '../../host/admission/limits.ts';
 import { RefusalCounts } from '../../host/admission/refusals.ts';
@@ -14,6 +14,19 @@ import { until } from '../stage/until.ts';
 
 /** Admission depends on the time that requests take. On a busy machine its decisions differ from the expected ones. */
 const BY_TIME = { retry: 2 };
+
+test('refusals are logged once a second, each time those since the last time', () => {
+  const lines: unknown[] = [];
+  const refusals = new RefusalCounts({ warning: (_event, fields) => lines.push(fields) });
+  vi.useFakeTimers();
+  for (const count of [3, 2]) {
+    for (let added = 0; added < count; added += 1) refusals.add('no_room', 'a');
+    vi.advanceTimersByTime(1000);
+  }
+  vi.useRealTimers();
+
+  expect(lines).toEqual([3, 2].map((count) => ({ count, caller: 'known' })));
+});
 
 describe('the limit of the queue', () => {
   test('follows the pace, so that the last queued request is admitted within 0.6 seconds', () => {

@@ -1,5 +1,9 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { RequestEvent } from '../../host/request-event.ts';
 import { connectTo, lastResponse, requestText } from '../stage/connection.ts';
+import { listen } from '../stage/listening.ts';
 import { ACCEPT_PATCH, freshAddress, refusal, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
@@ -179,6 +183,21 @@ describe('422 is the response', () => {
     expect(await send('POST', USERS, nested)).toEqual(refusal('validation_error', USERS, { errors: ['#'] }));
     expect((await send('POST', USERS, member)).status).toBe(201);
   });
+});
+
+test('a body is incomplete if the client disconnects before it is read', { timeout: 10_000 }, async () => {
+  const server = createServer();
+  const connection = await connectTo((await listen(server)).url);
+  connection.send(requestText(`POST ${USERS}`, { 'Content-Length': '100' }, '{"email"'));
+  const [request, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];
+  const closed = new Promise((resolve) => request.on('error', () => {}).once('close', resolve));
+  connection.abort();
+  await closed;
+
+  await expect(new RequestEvent(request, response).receiveBody(LIMIT)).rejects.toMatchObject({
+    code: 'bad_request_error',
+  });
+  server.close();
 });
 
 test('a body is ignored if the operation has none', async () => {

@@ -114,6 +114,12 @@ describe('the Host header', () => {
     expect(await send(head)).toEqual(refusal('bad_request_error', '/health'));
   });
 
+  test('may have a comma in its one value', async () => {
+    expect(await send('GET /health HTTP/1.1\r\nHost: a,b\r\nConnection: close\r\n\r\n')).toEqual(
+      probe('healthy'),
+    );
+  });
+
   test('may be missing in HTTP/1.0', async () => {
     expect(await send('GET /health HTTP/1.0\r\n\r\n')).toEqual(probe('healthy'));
   });
