@@ -52,16 +52,6 @@ test('an inactive user can be activated again', async () => {
   expect(states).toEqual([false, true, false]);
 });
 
-test('each of 50 concurrent PATCHes moves updated_at forward', async () => {
-  const { id, updated_at } = await createUser({ full_name: 'Ada Lovelace' });
-
-  const responses = await Promise.all(Array.from({ length: 50 }, () => call('PATCH', USERS + id, {})));
-
-  const times = responses.map(({ body }) => (body as UserBody).updated_at);
-  expect(new Set([...times, updated_at]).size).toBe(51);
-  expect(times.every((time) => time > updated_at)).toBe(true);
-});
-
 test('updated_at moves forward also if the clock is behind it', async () => {
   const { id } = await createUser({ full_name: 'Ada Lovelace' });
   await inDatabase(
