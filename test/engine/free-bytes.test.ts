@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { freeBytes } from '../../lib/free-bytes.ts';
+import { JsonPage } from '../../lib/json/json-writer.ts';
 
 const MEGABYTE = 1_000_000;
 
@@ -19,4 +20,14 @@ test('the memory of a buffer is not freed if it is shared', () => {
 
   expect(shared).toHaveLength(2 * MEGABYTE);
   expect(String(short)).toBe('one,two');
+});
+
+test('a page of more than 64 KB is the whole of a memory, so that it can be freed after it is sent', () => {
+  const page = new JsonPage();
+  page.begin();
+  page.text(Buffer.alloc(65_536, 'x'), 0, 65_536);
+  const bytes = page.take();
+
+  expect(bytes).toBeInstanceOf(Buffer);
+  expect((bytes as Buffer).buffer.byteLength).toBe(bytes.length);
 });
