@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { administratorOf } from '../stage/administration.ts';
 import { success, USERS, type UserBody } from '../stage/responses.ts';
+import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 
@@ -20,6 +21,7 @@ const settings = [
 describe('timestamps are UTC with milliseconds and Z', () => {
   test.each(settings)('if %s is %s', async (name, value) => {
     await admin.setForSessions(name, value, { isOnly: true });
+    const [set] = await inDatabase(service.database, `SHOW ${name}`);
     const created = await createUser();
     // A time of standard time and one of daylight saving time, each with all digits.
     const user = {
@@ -31,6 +33,7 @@ describe('timestamps are UTC with milliseconds and Z', () => {
       `UPDATE users SET created_at = '${user.created_at}', updated_at = '${user.updated_at}' WHERE id = '${user.id}'`,
     );
 
+    expect(String(Object.values(set ?? {}))).toContain(value);
     const etag = '"1"';
     expect(await call('GET', USERS + user.id)).toEqual(success(200, user, { etag }));
     const between = 'created_after=2001-02-03T04:05:06.788Z&created_before=2001-02-03T04:05:06.790Z';
