@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { startComposition } from '../stage/composition.ts';
 import { freshAddress, refusal, success, USERS, type UserBody, user } from '../stage/responses.ts';
+import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const { call, createUser } = serviceUnderTest();
@@ -42,6 +44,17 @@ test('concurrent creates each return their own user and have their own change, a
   expect(changes.map(({ type, subject }) => `${type} ${subject}`).sort()).toEqual(
     created.map((id) => `user.created ${id}`).sort(),
   );
+});
+
+test('creates that arrive together are stored in the order of their emails, so that two statements never wait for each other', async () => {
+  const { service, database, stop } = await startComposition();
+  onTestFinished(stop);
+  const create = (email: string) =>
+    service.users.create({ email, full_name: null, external_id: null }, { actor: 'a', request_id: 'r' });
+  await Promise.all(['m@b', 'C@b', 'z@b', 'a@b'].map(create));
+  const rows = await inDatabase(database, 'SELECT email FROM users ORDER BY ctid');
+
+  expect(rows.map(({ email }) => email)).toEqual(['a@b', 'C@b', 'm@b', 'z@b']);
 });
 
 test('of 20 users that take one email at once, one gets it', async () => {
