@@ -2,6 +2,7 @@ import { createServer, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { listen } from '../../stage/listening.ts';
 import { until } from '../../stage/until.ts';
+import { percentiles } from '../meters/percentile.ts';
 import { openConnection } from './connection.ts';
 import { Generator, type Load } from './generator.ts';
 import { runLoads, TOKEN } from './load.ts';
@@ -133,4 +134,8 @@ test('a load does not count what comes too late', async () => {
   const [outcome] = await runLoads(job);
 
   expect(outcome).toMatchObject({ answered: 0, sent: (outcome?.givenUp ?? 0) + (outcome?.late ?? 0) });
+});
+
+test('a share of all values does not exceed its percentile', () => {
+  expect(percentiles([3, 1, 4, 2], 0, 0.5, 0.99, 1)).toEqual([1, 3, 4, 4]);
 });
