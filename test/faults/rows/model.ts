@@ -35,7 +35,7 @@ export const modelUnderFaults: Row = {
     'The model while sessions are killed, PostgreSQL crashes and freezes: one order fits all the same.',
   trials: 40,
   brief: 3,
-  async run({ startService, postgres, tries, random }) {
+  async run({ startService, postgres, tries, random, claim }) {
     const service = await startService();
     const callers = startCallers(service, CALLERS, random.branch());
     for (const trial of tries()) {
@@ -53,6 +53,7 @@ export const modelUnderFaults: Row = {
     }
     await sleep(1000);
     await callers.stop();
+    claim('the faults cost some requests a 503', service.ledger.refusedAfter(0) > 0);
     await service.checkBooks();
   },
 };

@@ -38,12 +38,14 @@ const interrupted = ({ meanwhile, prepare, ...row }: Interrupted): Row => ({
     for (const trial of tries()) {
       const load = service.startLoad(WRITERS);
       await sleep(500 + random.below(1000));
+      const refusedBefore = ledger.refusedAfter(0);
       const end = await begin(trial);
       await meanwhile(service, stage);
       await end();
       const ended = performance.now();
       await sleep(REFUSAL_LIMIT_MS + 500);
       await load.stop();
+      claim('the fault costs some writes a 503', ledger.refusedAfter(0) > refusedBefore, trial);
       const writes = ledger.acknowledged.filter(({ answered }) => answered > ended);
       const first = Math.min(...writes.map(({ answered }) => answered)) - ended;
       recovered(first / 1000);

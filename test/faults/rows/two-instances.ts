@@ -57,7 +57,7 @@ export const twoInstances: Row = {
   trials: 60,
   brief: 6,
   async run(stage) {
-    const { startService, postgres, tries, random, defer } = stage;
+    const { startService, postgres, tries, random, defer, claim } = stage;
     const standby = await startStandby(postgres, { recovery_min_apply_delay: STANDBY_LAG });
     defer(() => standby.stop());
     const paths = await Promise.all([postgres, postgres, standby].map(startProxy));
@@ -81,6 +81,7 @@ export const twoInstances: Row = {
     // One history of both: what one instance has acknowledged, the other must read.
     const books = new Ledger();
     for (const { ledger } of services) for (const entry of ledger.entries) books.enter(entry);
+    claim('the faults cost some requests a 503', books.refusedAfter(0) > 0);
     await services[0]?.checkBooks(books);
   },
 };
