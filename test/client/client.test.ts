@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   clientCredentials,
   createUsers,
@@ -12,27 +12,28 @@ import {
   type User,
   type UsersOptions,
 } from '../../infra/client/src/index.ts';
-import type { Fault } from '../accept/faults.ts';
-import { type Acceptable, startAcceptable, startBreaking } from '../accept/stage.ts';
+import type { Breaking } from '../accept/faults.ts';
+import type { RawResponse } from '../stage/raw-request.ts';
+import { acceptableUnderTest } from './acceptable-under-test.ts';
 
-let service: Acceptable;
-
-beforeAll(async () => {
-  service = await startAcceptable();
-  return () => service.stop();
-});
+const stage = acceptableUnderTest();
+const { startBreaking } = stage;
 
 let addresses = 0;
 const fresh = () => `client-${++addresses}@example.com`;
 
 const tokens = (): TokenSource =>
-  clientCredentials({ url: service.credentials.ACCEPT_TOKEN_URL, clientId: 'client', clientSecret: 'a b&ü' });
+  clientCredentials({
+    url: stage.service.credentials.ACCEPT_TOKEN_URL,
+    clientId: 'client',
+    clientSecret: 'a b&ü',
+  });
 
 const usersAt = (url: string, options: Partial<UsersOptions> = {}) =>
   createUsers({ url, token: tokens(), retry: { pause: 5 }, ...options });
 
 /** The first response to such a request is lost, although the request arrives. Later responses arrive. */
-const losing = (method: string): Pick<Fault, 'onResponse'> => {
+const losing = (method: string): Breaking => {
   let isFirst = true;
   return {
     onResponse: (answer, request) => {
@@ -44,22 +45,16 @@ const losing = (method: string): Pick<Fault, 'onResponse'> => {
 };
 
 /** The first responses are these. */
-const answering = (
-  ...first: readonly { status: number; headers?: Record<string, string>; body?: string }[]
-) => {
+const answering = (...first: readonly Partial<RawResponse>[]): Breaking => {
   const left = [...first];
-  return {
-    onResponse: ((answer) => ({ headers: {}, body: '', ...(left.shift() ?? answer) })) as NonNullable<
-      Fault['onResponse']
-    >,
-  };
+  return { onResponse: (answer) => ({ ...answer, headers: {}, body: '', ...(left.shift() ?? answer) }) };
 };
 
 describe('tokens', () => {
   test('are fetched once for many concurrent calls, with the credentials by HTTP Basic', async () => {
     const asked: Request[] = [];
     const token = clientCredentials({
-      url: service.credentials.ACCEPT_TOKEN_URL,
+      url: stage.service.credentials.ACCEPT_TOKEN_URL,
       clientId: 'a client',
       clientSecret: 's:ecret',
       scope: 'users.read',
@@ -68,7 +63,7 @@ describe('tokens', () => {
         return fetch(input, init);
       },
     });
-    const users = usersAt(service.url, { token });
+    const users = usersAt(stage.service.url, { token });
     await Promise.all(Array.from({ length: 5 }, () => users.findByEmail('ada@example.com')));
 
     expect(asked).toHaveLength(1);
@@ -112,14 +107,14 @@ describe('tokens', () => {
     });
     // The first expires at once, and the second is invalid.
     await token();
-    const users = usersAt(service.url, { token });
+    const users = usersAt(stage.service.url, { token });
 
     expect((await users.findByEmail('ada@example.com'))?.full_name).toBe('ADA');
     expect(count).toBe(3);
   });
 
   test('that cannot be replaced lead to the refusal of the service', async () => {
-    const users = usersAt(service.url, { token: () => 'no-token' });
+    const users = usersAt(stage.service.url, { token: () => 'no-token' });
     const error = await users.findByEmail('ada@example.com').catch((reason) => reason);
 
     expect(isProblem(error, 'unauthorized_error')).toBe(true);
@@ -127,22 +122,24 @@ describe('tokens', () => {
 
   test('that the provider refuses lead to an error without the secret', async () => {
     const token = clientCredentials({
-      url: service.credentials.ACCEPT_TOKEN_URL,
+      url: stage.service.credentials.ACCEPT_TOKEN_URL,
       clientId: 'c',
       clientSecret: 'hunter2',
       scope: 'nothing',
     });
-    const error = await usersAt(service.url, { token })
+    const error = await usersAt(stage.service.url, { token })
       .head()
       .catch((reason) => reason);
 
-    expect(error.message).toBe(`400: no token from ${service.credentials.ACCEPT_TOKEN_URL}: invalid_scope`);
+    expect(error.message).toBe(
+      `400: no token from ${stage.service.credentials.ACCEPT_TOKEN_URL}: invalid_scope`,
+    );
   });
 });
 
 describe('an external id', () => {
   test('finds exactly its user', async () => {
-    const users = usersAt(service.url);
+    const users = usersAt(stage.service.url);
     const { id } = await users.create({ email: fresh(), external_id: 'hr é+1' });
 
     expect((await users.findByExternalId('hr é+1'))?.id).toBe(id);
@@ -153,67 +150,63 @@ describe('an external id', () => {
 
 describe('a lost response', () => {
   test('to a create leaves one user, and the create returns it', async () => {
-    const front = await startBreaking(service.url, losing('POST'));
+    const front = await startBreaking(losing('POST'));
     const email = fresh();
     const { id } = await usersAt(front.url).create({ email });
-    await front.stop();
 
     expect(front.seen.map(({ method }) => method)).toEqual(['POST', 'POST']);
-    expect((await usersAt(service.url).findByEmail(email))?.id).toBe(id);
+    expect((await usersAt(stage.service.url).findByEmail(email))?.id).toBe(id);
   });
 
   test('to a batch leaves each user once', async () => {
-    const front = await startBreaking(service.url, losing('POST'));
+    const front = await startBreaking(losing('POST'));
     const items = [{ email: fresh() }, { email: fresh() }];
     const created = await usersAt(front.url).createAll(items);
-    await front.stop();
 
     expect(created).toMatchObject(items);
   });
 
   test('to a deletion leaves the user deleted', async () => {
-    const { id } = await usersAt(service.url).create({ email: fresh() });
-    const front = await startBreaking(service.url, losing('DELETE'));
+    const { id } = await usersAt(stage.service.url).create({ email: fresh() });
+    const front = await startBreaking(losing('DELETE'));
     await usersAt(front.url).remove(id);
-    await front.stop();
 
-    expect(await usersAt(service.url).find(id)).toBeUndefined();
+    expect(await usersAt(stage.service.url).find(id)).toBeUndefined();
   });
 
   test('to an update of a version leaves it carried out once', async () => {
-    const { id, version } = await usersAt(service.url).create({ email: fresh() });
-    const front = await startBreaking(service.url, losing('PATCH'));
+    const { id, version } = await usersAt(stage.service.url).create({ email: fresh() });
+    const front = await startBreaking(losing('PATCH'));
     const changed = await usersAt(front.url).change(id, { full_name: 'Once' }, { ifVersion: version });
-    await front.stop();
 
     expect(changed).toMatchObject({ full_name: 'Once', version: '"2"' });
   });
 
   test('to an update with all members of a user leaves it carried out once', async () => {
-    const user = await usersAt(service.url).create({ email: fresh(), external_id: crypto.randomUUID() });
-    const front = await startBreaking(service.url, losing('PATCH'));
+    const user = await usersAt(stage.service.url).create({
+      email: fresh(),
+      external_id: crypto.randomUUID(),
+    });
+    const front = await startBreaking(losing('PATCH'));
     const change = { ...user, email: null, is_active: null, full_name: null, external_id: null };
     const changed = await usersAt(front.url).change(user.id, change, { ifVersion: user.version });
-    await front.stop();
 
     expect(changed).toMatchObject({ email: user.email, is_active: true, version: '"2"' });
     expect(changed.external_id).toBe(undefined);
   });
 
   test('to an update of a version is the refusal if the user does not have every value', async () => {
-    const { id, version } = await usersAt(service.url).create({ email: fresh() });
-    const front = await startBreaking(service.url, losing('PATCH'));
+    const { id, version } = await usersAt(stage.service.url).create({ email: fresh() });
+    const front = await startBreaking(losing('PATCH'));
     const change = { full_name: 'Once', later_field: 'value' };
     const refused = usersAt(front.url).change(id, change, { ifVersion: version });
     await expect(refused).rejects.toMatchObject({ problem: { status: 412 } });
-    await front.stop();
   });
 
   test('to a create without a key is an error, and the create is not sent again', async () => {
-    const front = await startBreaking(service.url, losing('POST'));
+    const front = await startBreaking(losing('POST'));
     const sent = usersAt(front.url).api.POST('/api/v1/users/', { body: { email: fresh() } });
     await expect(sent).rejects.toThrow();
-    await front.stop();
 
     expect(front.seen).toHaveLength(1);
   });
@@ -222,12 +215,10 @@ describe('a lost response', () => {
 describe('an unavailable service', () => {
   test('receives the request again after the time of Retry-After', async () => {
     const front = await startBreaking(
-      service.url,
       answering({ status: 503, headers: { 'retry-after': '1' } }, { status: 502 }),
     );
     const begun = performance.now();
     const user = await usersAt(front.url).findByEmail('ada@example.com');
-    await front.stop();
 
     expect(user?.full_name).toBe('ADA');
     expect(front.seen).toHaveLength(3);
@@ -236,10 +227,9 @@ describe('an unavailable service', () => {
 
   test('receives the maximum of attempts, and then its response is reported', async () => {
     const page = { status: 502, headers: { 'content-type': 'text/html' }, body: '<h1>Bad Gateway</h1>' };
-    const front = await startBreaking(service.url, answering(page, page, page));
+    const front = await startBreaking(answering(page, page, page));
     const users = usersAt(front.url, { retry: { attempts: 3, pause: 1 } });
     const error = await users.findByEmail('ada@example.com').catch((reason) => reason);
-    await front.stop();
 
     expect(error).toBeInstanceOf(UnexpectedAnswer);
     expect([error.status, error.message]).toEqual([
@@ -255,7 +245,7 @@ describe('an unavailable service', () => {
       start: (controller) => controller.enqueue(new TextEncoder().encode('[{"email"')),
       pull: (controller) => controller.error(new TypeError('terminated')),
     });
-    const users = usersAt(service.url, {
+    const users = usersAt(stage.service.url, {
       fetch: async (input, init) => {
         count += 1;
         return count > 1 ? fetch(input, init) : new Response(cutOff);
@@ -277,7 +267,7 @@ describe('an unavailable service', () => {
         return Response.json({ error: 'invalid_client' }, { status: 401 });
       },
     });
-    const error = await usersAt(service.url, { token })
+    const error = await usersAt(stage.service.url, { token })
       .head()
       .catch((reason) => reason);
 
@@ -286,21 +276,20 @@ describe('an unavailable service', () => {
   });
 
   test('that never responds is given up, and an aborted call ends at once', async () => {
-    const front = await startBreaking(service.url, {
+    const front = await startBreaking({
       onRequest: () => {
         throw new Error('silence');
       },
     });
     const users = usersAt(front.url, { retry: { attempts: 50, pause: 1000 } });
     const error = await users.head({ signal: AbortSignal.timeout(100) }).catch((reason) => reason);
-    await front.stop();
 
     expect(error.name).toBe('TimeoutError');
   });
 });
 
 test('concurrent updates all take effect', async () => {
-  const users = usersAt(service.url);
+  const users = usersAt(stage.service.url);
   const { id } = await users.create({ email: fresh(), full_name: '' });
   const letters = [...'abcdefgh'];
   await Promise.all(
@@ -313,7 +302,7 @@ test('concurrent updates all take effect', async () => {
 });
 
 test('an update of an old version is refused, and update fails after its last attempt', async () => {
-  const users = usersAt(service.url);
+  const users = usersAt(stage.service.url);
   const { id, version } = await users.create({ email: fresh() });
   await users.change(id, {});
   const late = await users.change(id, {}, { ifVersion: version }).catch((reason) => reason);
@@ -328,12 +317,11 @@ test('an update of an old version is refused, and update fails after its last at
 });
 
 test('a service with a base path is found', async () => {
-  const front = await startBreaking(service.url, {
+  const front = await startBreaking({
     onRequest: (request) => ({ ...request, target: request.target.replace(/^\/stage/, '') }),
   });
   const users = usersAt(`${front.url}/stage/`);
   const first = (await Array.fromAsync(users.list({ limit: 1 }))).map(({ email }) => email);
-  await front.stop();
 
   expect(first.slice(0, 3)).toEqual(['ada@example.com', 'grace@example.com', 'mary@example.com']);
   expect(new Set(front.seen.map(({ target }) => target.split('?')[0]))).toEqual(
@@ -369,11 +357,13 @@ function copyInMemory(kept?: string) {
 }
 
 const all = async () =>
-  (await Array.fromAsync(usersAt(service.url).list({ limit: 1000 }))).sort((a, b) => (a.id < b.id ? -1 : 1));
+  (await Array.fromAsync(usersAt(stage.service.url).list({ limit: 1000 }))).sort((a, b) =>
+    a.id < b.id ? -1 : 1,
+  );
 
 describe('a mirror', () => {
   test('equals the table after writes during the copy and after it', async () => {
-    const users = usersAt(service.url);
+    const users = usersAt(stage.service.url);
     await users.createAll(Array.from({ length: 40 }, () => ({ email: fresh() })));
     const { copy, users: copied } = copyInMemory();
     const leaving = new AbortController();
@@ -395,7 +385,7 @@ describe('a mirror', () => {
   });
 
   test('receives a change during its wait', async () => {
-    const users = usersAt(service.url);
+    const users = usersAt(stage.service.url);
     const { copy, rows } = copyInMemory();
     await mirror(users, copy, { follow: false });
     const leaving = new AbortController();
@@ -417,7 +407,7 @@ describe('a mirror', () => {
   });
 
   test('starts again when the changes after its cursor have expired', async () => {
-    const users = usersAt(service.url);
+    const users = usersAt(stage.service.url);
     const gone: User = {
       ...(await users.create({ email: fresh() })),
       id: '00000000-0000-0000-0000-000000000000',

@@ -1,31 +1,22 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Acceptable, startAcceptable, startBreaking } from '../accept/stage.ts';
-import { lastLine, linesOf, openFiles, runCommand, usersNamed, variablesFor } from './command.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { acceptableUnderTest } from './acceptable-under-test.ts';
+import { lastLine, linesOf, usersNamed } from './command.ts';
 
-let service: Acceptable;
-let given: NodeJS.ProcessEnv;
+const { files, run, startBreaking } = acceptableUnderTest();
 let exported: readonly Record<string, unknown>[];
-const files = openFiles();
 
 beforeAll(async () => {
-  service = await startAcceptable();
-  given = await variablesFor(service);
   const named =
     '{"email":"Named@example.com","full_name":"N","external_id":"HR \\"1\\"","is_active":false}\n';
-  await runCommand(['import', '-'], given, { input: usersNamed('diff', 2100) + named });
-  await runCommand(['export', '--out', files.pathOf('exported')], given);
+  await run(['import', '-'], {}, { input: usersNamed('diff', 2100) + named });
+  await run(['export', '--out', files.pathOf('exported')]);
   exported = files.lines('exported');
-});
-
-afterAll(async () => {
-  files.remove();
-  await service.stop();
 });
 
 const write = (lines: readonly object[]) =>
   files.write('lines', lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
 const diff = async (lines: readonly object[], ...options: readonly string[]) => {
-  const { code, stdout, stderr } = await runCommand(['diff', write(lines), ...options], given);
+  const { code, stdout, stderr } = await run(['diff', write(lines), ...options]);
   return { code, differences: linesOf(stdout), last: lastLine(stderr) };
 };
 
@@ -129,15 +120,14 @@ test('with --allow-empty, a file without a line has no user of the service', asy
 
 test('a difference that is gone when the user is read again is not one', async () => {
   let isWalked = false;
-  const front = await startBreaking(service.url, {
+  const front = await startBreaking({
     onResponse: (answer, { target }) => {
       // The last page of the walk, and then the users that are read again.
       if (target.includes('ids=')) isWalked = true;
       return isWalked ? answer : { ...answer, body: answer.body.replaceAll('"User ', '"Name ') };
     },
   });
-  const { code, stderr } = await runCommand(['diff', write(exported)], { ...given, USERS_URL: front.url });
-  await front.stop();
+  const { code, stderr } = await run(['diff', write(exported)], { USERS_URL: front.url });
 
   expect([code, lastLine(stderr)]).toEqual([
     0,

@@ -1,44 +1,20 @@
 import { closeSync, openSync, readdirSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Acceptable, startAcceptable } from '../accept/stage.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../stage/until.ts';
-import {
-  lastLine,
-  linesOf,
-  openFiles,
-  runCommand,
-  startCommand,
-  usersNamed,
-  variablesFor,
-} from './command.ts';
+import { acceptableUnderTest } from './acceptable-under-test.ts';
+import { lastLine, linesOf, usersNamed } from './command.ts';
 
-let service: Acceptable;
-let given: NodeJS.ProcessEnv;
-const files = openFiles();
+const stage = acceptableUnderTest();
+const { files, call, run, start, storeHead } = stage;
 
-beforeAll(async () => {
-  service = await startAcceptable();
-  given = await variablesFor(service);
-  await runCommand(['import', '-'], given, { input: usersNamed('early', 1500) });
-});
-
-afterAll(async () => {
-  files.remove();
-  await service.stop();
-});
-
-const call = (method: string, path: string, body?: object) =>
-  fetch(`${service.url}/api/v1/users/${path}`, {
-    method,
-    headers: { authorization: `Bearer ${given.USERS_TOKEN}`, 'content-type': 'application/json' },
-    ...(body && { body: JSON.stringify(body) }),
-  });
+beforeAll(() => run(['import', '-'], {}, { input: usersNamed('early', 1500) }));
 
 /** The bytes of the list, as the service returns them. */
 async function table(): Promise<string> {
   const pages: string[] = [];
+  const headers = { authorization: `Bearer ${stage.variables.USERS_TOKEN}` };
   for (let next: string | undefined = '/api/v1/users/?limit=1000'; next; ) {
-    const response: Response = await call('GET', next.slice('/api/v1/users/'.length));
+    const response: Response = await fetch(stage.service.url + next, { headers });
     pages.push((await response.text()).slice(1, -1));
     next = /<(.*)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
   }
@@ -50,7 +26,7 @@ const joined = (lines: string) => lines.trimEnd().replaceAll('\n', ',');
 describe('users export', () => {
   test('the file has every user, byte for byte as the service returns them, and no other file remains', async () => {
     const out = files.write('users.ndjson', 'an older export');
-    const ended = await runCommand(['export', '--out', out, '--cursor', files.pathOf('cursor')], given);
+    const ended = await run(['export', '--out', out, '--cursor', files.pathOf('cursor')]);
 
     expect(ended).toEqual({ code: 0, stdout: '', stderr: 'exported 1503\n' });
     expect(joined(files.read('users.ndjson'))).toBe(await table());
@@ -58,14 +34,14 @@ describe('users export', () => {
   });
 
   test('standard output has the same bytes, and nothing else', async () => {
-    const { code, stdout } = await runCommand(['export'], given);
+    const { code, stdout } = await run(['export']);
 
     expect([code, joined(stdout)]).toEqual([0, await table()]);
   });
 
   test('a reader that closes the pipe ends it, and the cursor stays as it was', async () => {
     const cursor = files.write('kept-cursor', 'as it was');
-    const running = startCommand(['export', '--cursor', cursor], given);
+    const running = start(['export', '--cursor', cursor]);
     running.closeOutput();
     const { code, stderr } = await running.ended;
 
@@ -79,7 +55,7 @@ describe('users export', () => {
   test.each(['/dev/full', undefined])('a full disk ends it: %s', async (out) => {
     const full = openSync('/dev/full', 'w');
     const args = out === undefined ? [] : ['--out', out];
-    const { code, stderr } = await runCommand(['export', ...args], given, { stdout: full });
+    const { code, stderr } = await run(['export', ...args], {}, { stdout: full });
     closeSync(full);
 
     expect([code, stderr]).toEqual([
@@ -91,7 +67,7 @@ describe('users export', () => {
   test('a file that cannot grow stays as before, and so does the cursor', async () => {
     const [out, cursor] = [files.write('kept', 'as it was'), files.write('kept-cursor', 'as it was')];
     const limited = ['sh', '-c', 'ulimit -f 16; exec "$@"', 'sh'];
-    const ended = await runCommand(['export', '--out', out, '--cursor', cursor], given, { runBy: limited });
+    const ended = await run(['export', '--out', out, '--cursor', cursor], {}, { runBy: limited });
 
     expect([ended.code, ended.stderr]).toEqual([1, `${out}: EFBIG: file too large, write\n`]);
     expect([files.read('kept'), files.read('kept-cursor')]).toEqual(['as it was', 'as it was']);
@@ -99,7 +75,7 @@ describe('users export', () => {
   });
 
   test('a folder that does not exist ends it', async () => {
-    const { code, stderr } = await runCommand(['export', '--out', '/none/users'], given);
+    const { code, stderr } = await run(['export', '--out', '/none/users']);
 
     expect([code, stderr]).toEqual([
       1,
@@ -110,13 +86,13 @@ describe('users export', () => {
 
 describe('users follow', () => {
   test('--once writes the changes after the cursor, and replaces the cursor', async () => {
-    await runCommand(['export', '--out', files.pathOf('all'), '--cursor', files.pathOf('position')], given);
-    const created = await (await call('POST', '', { email: 'followed@example.com' })).json();
+    const cursor = await storeHead('position');
+    const created = await call('POST', '', { email: 'followed@example.com' });
     await call('PATCH', created.id, { is_active: false });
     await call('DELETE', created.id);
-    const args = ['follow', '--once', '--cursor', files.pathOf('position')];
-    const first = await runCommand(args, given);
-    const again = await runCommand(args, given);
+    const args = ['follow', '--once', '--cursor', cursor];
+    const first = await run(args);
+    const again = await run(args);
     const changes = linesOf(first.stdout) as { type: string; subject: string; data: { changed: string[] } }[];
 
     expect([first.code, first.stderr, again]).toEqual([0, '', { code: 0, stdout: '', stderr: '' }]);
@@ -128,14 +104,14 @@ describe('users follow', () => {
   });
 
   test('it waits for changes, and Ctrl-C ends it with a cursor after what was written', async () => {
-    await runCommand(['export', '--out', files.pathOf('all'), '--cursor', files.pathOf('live')], given);
-    const args = ['follow', '--cursor', files.pathOf('live')];
-    const running = startCommand(args, given);
-    const created = await (await call('POST', '', { email: 'live@example.com' })).json();
+    const cursor = await storeHead('live');
+    const args = ['follow', '--cursor', cursor];
+    const running = start(args);
+    const created = await call('POST', '', { email: 'live@example.com' });
     await until('the change is written', () => running.printed.stdout.endsWith('\n'));
     running.signal('SIGINT');
     const { code, stdout, stderr } = await running.ended;
-    const rest = await runCommand([...args, '--once'], given);
+    const rest = await run([...args, '--once']);
 
     expect([code, stderr]).toEqual([1, 'Stopped. Run the same command again to continue.\n']);
     expect(linesOf(stdout)).toMatchObject([{ type: 'user.created', subject: created.id }]);
@@ -143,12 +119,12 @@ describe('users follow', () => {
   });
 
   test('an incomplete last line of a killed command is removed when the file is appended to', async () => {
-    await runCommand(['export', '--out', files.pathOf('all'), '--cursor', files.pathOf('torn')], given);
+    const cursor = await storeHead('torn');
     await call('POST', '', { email: 'torn@example.com' });
     const complete = '{"specversion":"1.0","id":"1-00000000"}\n';
     files.write('changes', `${complete}{"specversion":"1.0","id":"2-0`);
     const appended = openSync(files.pathOf('changes'), 'a');
-    await runCommand(['follow', '--once', '--cursor', files.pathOf('torn')], given, { stdout: appended });
+    await run(['follow', '--once', '--cursor', cursor], {}, { stdout: appended });
     closeSync(appended);
 
     expect(files.lines('changes').map(({ id, type }) => type ?? id)).toEqual(['1-00000000', 'user.created']);
@@ -156,7 +132,7 @@ describe('users follow', () => {
 
   test('a cursor whose changes are not available is exit code 4, and stays', async () => {
     const cursor = files.write('expired', btoa('.999999').replace(/=+$/, ''));
-    const { code, stdout, stderr } = await runCommand(['follow', '--once', '--cursor', cursor], given);
+    const { code, stdout, stderr } = await run(['follow', '--once', '--cursor', cursor]);
 
     expect([code, stdout]).toEqual([4, '']);
     expect(stderr).toBe(
@@ -166,8 +142,8 @@ describe('users follow', () => {
   });
 
   test('a file without a cursor of this service is refused', async () => {
-    const wrong = await runCommand(['follow', '--cursor', files.write('wrong', 'nonsense')], given);
-    const empty = await runCommand(['follow', '--cursor', files.write('empty', '\n')], given);
+    const wrong = await run(['follow', '--cursor', files.write('wrong', 'nonsense')]);
+    const empty = await run(['follow', '--cursor', files.write('empty', '\n')]);
 
     expect(wrong.code).toBe(1);
     expect(wrong.stderr).toMatch(/wrong does not have a cursor of this service: 422 Unprocessable Entity: /);
@@ -178,13 +154,13 @@ describe('users follow', () => {
   });
 
   test('a closed pipe leaves the cursor before the changes that were not written', async () => {
-    await runCommand(['export', '--out', files.pathOf('all'), '--cursor', files.pathOf('piped')], given);
+    const cursor = await storeHead('piped');
     await call('POST', '', { email: 'piped@example.com' });
     const before = files.read('piped');
-    const running = startCommand(['follow', '--once', '--cursor', files.pathOf('piped')], given);
+    const running = start(['follow', '--once', '--cursor', cursor]);
     running.closeOutput();
     const { code } = await running.ended;
-    const again = await runCommand(['follow', '--once', '--cursor', files.pathOf('piped')], given);
+    const again = await run(['follow', '--once', '--cursor', cursor]);
 
     expect([code, again.code]).toEqual([1, 0]);
     expect(before).not.toBe(files.read('piped'));
@@ -196,20 +172,20 @@ test('an export while writers work and the changes after its cursor are the tabl
   let isOver = false;
   const writers = Array.from({ length: 4 }, async (_, writer) => {
     for (let count = 0; !isOver; count += 1) {
-      const { id } = await (await call('POST', '', { email: `w${writer}.${count}@example.com` })).json();
+      const { id } = await call('POST', '', { email: `w${writer}.${count}@example.com` });
       await call('PATCH', id, { full_name: `Name ${count}`, is_active: count % 2 === 0 });
       if (count % 3 === 0) await call('DELETE', id);
       const old = 1 + ((writer * 331 + count * 7) % 1500);
-      const [user] = await (await call('GET', `?email=early.${old}@example.com`)).json();
+      const [user] = await call('GET', `?email=early.${old}@example.com`);
       if (user) await call(count % 4 === 0 ? 'DELETE' : 'PATCH', user.id, { full_name: `Changed ${count}` });
     }
   });
   const paths = ['--out', files.pathOf('busy'), '--cursor', files.pathOf('busy-cursor')];
-  const exported = await runCommand(['export', ...paths], given);
-  const early = await runCommand(['follow', '--once', '--cursor', files.pathOf('busy-cursor')], given);
+  const exported = await run(['export', ...paths]);
+  const early = await run(['follow', '--once', '--cursor', files.pathOf('busy-cursor')]);
   isOver = true;
   await Promise.all(writers);
-  const late = await runCommand(['follow', '--once', '--cursor', files.pathOf('busy-cursor')], given);
+  const late = await run(['follow', '--once', '--cursor', files.pathOf('busy-cursor')]);
   const changed = [...new Set(linesOf(early.stdout + late.stdout).map(({ subject }) => String(subject)))];
 
   const copy = new Map(
@@ -222,7 +198,7 @@ test('an export while writers work and the changes after its cursor are the tabl
   for (let first = 0; first < changed.length; first += 100) {
     const ids = changed.slice(first, first + 100);
     for (const id of ids) copy.delete(id);
-    const users = await (await call('GET', `?limit=100&ids=${ids.join()}`)).json();
+    const users = await call('GET', `?limit=100&ids=${ids.join()}`);
     for (const user of users) copy.set(user.id, JSON.stringify(user));
   }
   const inOrder = [...copy.values()].sort((a, b) => {

@@ -1,38 +1,19 @@
 import { execFileSync } from 'node:child_process';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Acceptable, startAcceptable, startBreaking } from '../accept/stage.ts';
+import { describe, expect, test } from 'vitest';
+import { startAcceptable } from '../accept/stage.ts';
+import { startHttpFront } from '../stage/http-front.ts';
 import { until } from '../stage/until.ts';
-import {
-  lastLine,
-  linesOf,
-  openFiles,
-  runCommand,
-  startCommand,
-  usersNamed,
-  variablesFor,
-} from './command.ts';
+import { acceptableUnderTest } from './acceptable-under-test.ts';
+import { lastLine, linesOf, runCommand, usersNamed, variablesFor } from './command.ts';
 
-let service: Acceptable;
-let given: NodeJS.ProcessEnv;
-const files = openFiles();
-
-beforeAll(async () => {
-  service = await startAcceptable();
-  given = await variablesFor(service);
-});
-
-afterAll(async () => {
-  files.remove();
-  await service.stop();
-});
+const stage = acceptableUnderTest();
+const { files, call, run, start, startBreaking } = stage;
 
 /** The users whose emails begin with `name`. */
 async function stored(name: string): Promise<readonly string[]> {
-  const { stdout } = await runCommand(['export'], given);
+  const { stdout } = await run(['export']);
   return linesOf(stdout)
     .map(({ email }) => String(email))
     .filter((email) => email.startsWith(`${name}.`));
@@ -69,9 +50,9 @@ describe('users import', () => {
       lines.flatMap((line, n) => [Buffer.from(line), Buffer.from(n + 1 < lines.length ? '\n' : '')]),
     );
     const file = files.write('lines.ndjson', content);
-    const first = await runCommand(['import', file, '--rejected', files.pathOf('rejected')], given);
+    const first = await run(['import', file, '--rejected', files.pathOf('rejected')]);
     const rejected = files.lines('rejected');
-    const again = await runCommand(['import', file], given);
+    const again = await run(['import', file]);
 
     expect(first).toEqual({
       code: 3,
@@ -108,12 +89,10 @@ describe('users import', () => {
 
   test('a user that was created and has since been deleted counts as refused, with its problem', async () => {
     const file = files.write('deleted.ndjson', usersNamed('deleted', 2));
-    await runCommand(['import', file], given);
-    const { stdout } = await runCommand(['export'], given);
-    const id = linesOf(stdout).find(({ email }) => email === 'deleted.1@example.com')?.id;
-    const headers = { authorization: `Bearer ${given.USERS_TOKEN}` };
-    await fetch(`${service.url}/api/v1/users/${id}`, { method: 'DELETE', headers });
-    const again = await runCommand(['import', file], given);
+    await run(['import', file]);
+    const [{ id }] = await call('GET', '?email=deleted.1@example.com');
+    await call('DELETE', id);
+    const again = await run(['import', file]);
 
     expect([again.code, lastLine(again.stderr)]).toEqual([3, 'created 1, exists 0, refused 1']);
     expect(JSON.parse(again.stderr.split('\n')[0] ?? '')).toMatchObject({
@@ -123,10 +102,10 @@ describe('users import', () => {
   });
 
   test('a file without a line is exit code 2, or 0 with --allow-empty, and - reads standard input', async () => {
-    const empty = await runCommand(['import', files.write('empty', '')], given);
-    const allowed = await runCommand(['import', files.write('blank', '\n \n'), '--allow-empty'], given);
+    const empty = await run(['import', files.write('empty', '')]);
+    const allowed = await run(['import', files.write('blank', '\n \n'), '--allow-empty']);
     const input = usersNamed('input', 3);
-    const piped = await runCommand(['import', '-'], given, { input });
+    const piped = await run(['import', '-'], {}, { input });
 
     expect(empty).toEqual({
       code: 2,
@@ -142,14 +121,6 @@ describe('users import', () => {
   });
 
   test('inactive lines, existing lines and their users are reported, and a second run is the same', async () => {
-    const call = async (method: string, path: string, body?: object) => {
-      const headers = { authorization: `Bearer ${given.USERS_TOKEN}`, 'content-type': 'application/json' };
-      const response = await fetch(`${service.url}/api/v1/users/${path}`, {
-        ...{ method, headers },
-        ...(body && { body: JSON.stringify(body) }),
-      });
-      return response.json();
-    };
     const one = await call('POST', '', { email: 'taken.1@example.com', external_id: 't1' });
     const two = await call('POST', '', { email: 'taken.2@example.com', external_id: 't2' });
     const three = await call('POST', '', { email: 'taken.3@example.com' });
@@ -174,8 +145,8 @@ describe('users import', () => {
       '--existing',
       files.pathOf('existing'),
     ];
-    const first = await runCommand(args, given);
-    const again = await runCommand(args, given);
+    const first = await run(args);
+    const again = await run(args);
     const [state] = await call('GET', '?external_id=s1');
 
     expect(first).toEqual({
@@ -216,7 +187,7 @@ describe('users import', () => {
 
     // Another caller activates the user between the create and the update.
     await call('PATCH', state.id, { is_active: true });
-    const changed = await runCommand(args, given);
+    const changed = await run(args);
     expect([changed.code, lastLine(changed.stderr)]).toEqual([3, 'created 2, exists 4, refused 4']);
     expect(files.lines('existing')[0]).toMatchObject({
       line: 1,
@@ -238,8 +209,7 @@ describe('users import', () => {
     ['CSV', '"email"\n"shape@example.com"\n'],
   ])('%s: %j is exit code 2, nothing is sent, and the named command converts it', async (shape, content) => {
     const file = files.write("it's a file", content);
-    const { code, stdout, stderr } = await runCommand(['import', file, '--rejected', files.pathOf('none')], {
-      ...given,
+    const { code, stdout, stderr } = await run(['import', file, '--rejected', files.pathOf('none')], {
       USERS_URL: 'http://127.0.0.1:1',
     });
     const [, convert = ''] = / Convert it: (.*) > users\.ndjson\n$/.exec(stderr) ?? [];
@@ -271,15 +241,14 @@ describe('users import', () => {
 
   test('a service that is unavailable for seconds delays the import, and is reported once', async () => {
     let begin: number | undefined;
-    const front = await startBreaking(service.url, {
+    const front = await startBreaking({
       onResponse: (answer) => {
         begin ??= performance.now();
         return performance.now() - begin < 3000 ? { status: 503, headers: {}, body: '' } : answer;
       },
     });
     const file = files.write('patient.ndjson', usersNamed('patient', 500));
-    const ended = await runCommand(['import', file], { ...given, USERS_URL: front.url });
-    await front.stop();
+    const ended = await run(['import', file], { USERS_URL: front.url });
 
     expect(ended).toEqual({
       code: 0,
@@ -291,24 +260,20 @@ describe('users import', () => {
   });
 
   test('an expired token ends the import with the line, and another token continues', async () => {
-    const expired = await service.tokens.issueToken({ clientId: 'command', expiresIn: -10 });
+    const expired = await stage.service.tokens.issueToken({ clientId: 'command', expiresIn: -10 });
     let count = 0;
-    const front = await startBreaking(service.url, {
+    const front = await startBreaking({
       onRequest: (request) => {
         count += 1;
-        const fields = request.fields.filter(
-          ([name]) => count <= 5 || name.toLowerCase() !== 'authorization',
-        );
-        return count <= 5
-          ? request
-          : { ...request, fields: [...fields, ['authorization', `Bearer ${expired}`]] };
+        if (count <= 5) return request;
+        const fields = request.fields.filter(([name]) => name.toLowerCase() !== 'authorization');
+        return { ...request, fields: [...fields, ['authorization', `Bearer ${expired}`]] };
       },
     });
     const file = files.write('expiring.ndjson', usersNamed('expiring', 3000));
-    const first = await runCommand(['import', file], { ...given, USERS_URL: front.url });
+    const first = await run(['import', file], { USERS_URL: front.url });
     const before = await stored('expiring');
-    await front.stop();
-    const again = await runCommand(['import', file], given);
+    const again = await run(['import', file]);
 
     const [, line] =
       /^401 Unauthorized: the service does not accept the token, which may have expired \(request \S+\)\nGave up at line (\d+)\. Run the same command again to continue\.\ncreated 500, exists 0, refused 0\n$/.exec(
@@ -323,8 +288,8 @@ describe('users import', () => {
 
   test('tokens by client credentials are renewed, and no secret is printed', async () => {
     const variables = {
-      USERS_URL: service.url,
-      USERS_TOKEN_URL: service.credentials.ACCEPT_TOKEN_URL,
+      USERS_URL: stage.service.url,
+      USERS_TOKEN_URL: stage.service.credentials.ACCEPT_TOKEN_URL,
       USERS_CLIENT_ID: 'command',
       USERS_CLIENT_SECRET: 'kept-safe',
       USERS_SCOPE: 'users.read users.write',
@@ -333,13 +298,14 @@ describe('users import', () => {
     const file = files.write('credentials.ndjson', usersNamed('credentials', 10));
     const ended = await runCommand(['import', file], variables);
     const scopeless = await runCommand(['import', file], { ...variables, USERS_SCOPE: 'users.read' });
-    const refusing = createServer((_, response) => {
-      response.writeHead(401, { 'content-type': 'application/json' }).end('{"error":"invalid_client"}');
-    }).listen(0, '127.0.0.1');
-    await until('it listens', () => refusing.listening);
-    const tokenUrl = `http://127.0.0.1:${(refusing.address() as AddressInfo).port}/token`;
+    const refusing = await startHttpFront(async () => ({
+      status: 401,
+      headers: { 'content-type': 'application/json' },
+      body: '{"error":"invalid_client"}',
+    }));
+    const tokenUrl = `${refusing.url}/token`;
     const refused = await runCommand(['import', file], { ...variables, USERS_TOKEN_URL: tokenUrl });
-    refusing.close();
+    await refusing.stop();
 
     expect(ended).toEqual({ code: 0, stdout: '', stderr: 'created 10, exists 0, refused 0\n' });
     expect(scopeless.code).toBe(1);
@@ -354,20 +320,19 @@ describe('users import', () => {
   });
 
   test('Ctrl-C stops after the batches in progress, and the same command continues', async () => {
-    const front = await startBreaking(service.url, {
+    const front = await startBreaking({
       onResponse: async (answer) => {
         await sleep(300);
         return answer;
       },
     });
     const file = files.write('stopped.ndjson', usersNamed('stopped', 3000));
-    const running = startCommand(['import', file], { ...given, USERS_URL: front.url });
+    const running = start(['import', file], { USERS_URL: front.url });
     await until('a batch is sent', () => front.seen.length >= 6);
     running.signal('SIGINT');
     const first = await running.ended;
     const before = await stored('stopped');
-    await front.stop();
-    const again = await runCommand(['import', file], given);
+    const again = await run(['import', file]);
 
     const [, line] =
       /^Stopped at line (\d+)\. Run the same command again to continue\.\n/.exec(first.stderr) ?? [];
@@ -382,7 +347,7 @@ describe('users import', () => {
   });
 
   test('a full disk under the refused lines ends the import, and names the file', async () => {
-    const ended = await runCommand(['import', files.write('bad', 'bad\n'), '--rejected', '/dev/full'], given);
+    const ended = await run(['import', files.write('bad', 'bad\n'), '--rejected', '/dev/full']);
 
     expect(ended).toEqual({
       code: 1,
@@ -426,7 +391,7 @@ test.each<[string[], string | RegExp]>([
     ],
   ),
 ])('users %j is a usage error: exit code 2', async (args, message) => {
-  const { code, stdout, stderr } = await runCommand(args, given);
+  const { code, stdout, stderr } = await run(args);
 
   expect([code, stdout]).toEqual([2, '']);
   expect(stderr.split('\n')[0]).toEqual(

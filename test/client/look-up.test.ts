@@ -1,27 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Acceptable, startAcceptable, startBreaking } from '../accept/stage.ts';
+import { beforeAll, expect, test } from 'vitest';
 import { TERMINAL } from '../stage/terminal.ts';
-import { linesOf, runCommand, variablesFor } from './command.ts';
+import { acceptableUnderTest } from './acceptable-under-test.ts';
+import { linesOf } from './command.ts';
 
-let service: Acceptable;
-let given: NodeJS.ProcessEnv;
+const stage = acceptableUnderTest();
+const { call, run, startBreaking } = stage;
 const users: Record<string, Record<string, unknown>> = {};
-
-const call = async (method: string, path: string, body?: object) => {
-  const response = await fetch(`${service.url}/api/v1/users/${path}`, {
-    method,
-    headers: { authorization: `Bearer ${given.USERS_TOKEN}`, 'content-type': 'application/json' },
-    ...(body && { body: JSON.stringify(body) }),
-  });
-  return response.status === 204 ? undefined : response.json();
-};
 
 const UUID = randomUUID();
 
 beforeAll(async () => {
-  service = await startAcceptable();
-  given = await variablesFor(service);
   const named = {
     mary: { email: 'Mary.Shelley@example.com', full_name: 'Mary\x1b[2J\u202eShelley' },
     uuid: { email: 'uuid@example.com', external_id: UUID },
@@ -33,8 +22,6 @@ beforeAll(async () => {
   };
   for (const [name, user] of Object.entries(named)) users[name] = await call('POST', '', user);
 });
-
-afterAll(() => service.stop());
 
 const none = { code: 3, stdout: '', stderr: 'There is no such user.\n' };
 
@@ -55,7 +42,7 @@ test.each<[string, () => readonly string[], string | undefined]>([
   ['no such email', () => ['nobody@example.com'], undefined],
   ['no such external id', () => ['hr 4712'], undefined],
 ])('users get: %s', async (_, words, name) => {
-  const ended = await runCommand(['get', ...words()], given);
+  const ended = await run(['get', ...words()]);
 
   expect(ended).toEqual(
     name === undefined ? none : { code: 0, stdout: `${JSON.stringify(users[name])}\n`, stderr: '' },
@@ -66,26 +53,25 @@ test('users changes writes the changes of one user, one per line, also after its
   const { id } = await call('POST', '', { email: 'changed@example.com' });
   await call('PATCH', id, { is_active: false });
   await call('DELETE', id);
-  const ended = await runCommand(['changes', String(id).toUpperCase()], given);
+  const ended = await run(['changes', String(id).toUpperCase()]);
 
   expect([ended.code, ended.stderr]).toEqual([0, '']);
   expect(linesOf(ended.stdout)).toEqual(await call('GET', `${id}/changes`));
   expect(linesOf(ended.stdout)).toHaveLength(3);
-  expect(await runCommand(['changes', randomUUID()], given)).toEqual(none);
-  expect(await runCommand(['get', id], given)).toEqual(none);
+  expect(await run(['changes', randomUUID()])).toEqual(none);
+  expect(await run(['get', id])).toEqual(none);
 });
 
 test('a user from before the changes has none: exit code 0', async () => {
-  const [first] = service.others;
-  const front = await startBreaking(service.url, {
+  const [first] = stage.service.others;
+  const front = await startBreaking({
     onResponse: ({ headers, ...answer }) => ({
       ...answer,
       headers: { ...headers, 'content-length': '2' },
       body: '[]',
     }),
   });
-  const ended = await runCommand(['changes', first.id], { ...given, USERS_URL: front.url });
-  await front.stop();
+  const ended = await run(['changes', first.id], { USERS_URL: front.url });
 
   expect(ended).toEqual({ code: 0, stdout: '', stderr: '' });
 });
@@ -93,8 +79,7 @@ test('a user from before the changes has none: exit code 0', async () => {
 test('on a terminal they write a table that no value controls, and JSON with --json', async () => {
   const { id } = users.mary ?? {};
   const show = async (...words: readonly string[]) =>
-    (await runCommand(words, { ...given, PATH: process.env.PATH, TERM: 'xterm' }, { runBy: TERMINAL }))
-      .stdout;
+    (await run(words, { PATH: process.env.PATH, TERM: 'xterm' }, { runBy: TERMINAL })).stdout;
   const [change] = await call('GET', `${id}/changes`);
   const table = [
     ['id', id],
@@ -125,7 +110,7 @@ test.each<[readonly string[], RegExp]>([
   [['changes'], /^Name the id of one user\. /],
   [['changes', 'mary@example.com'], /^The id must be a UUID\n$/],
 ])('users %j is wrong use: exit code 2', async (words, message) => {
-  expect(await runCommand(words, given)).toEqual({
+  expect(await run(words)).toEqual({
     code: 2,
     stdout: '',
     stderr: expect.stringMatching(message),
@@ -133,7 +118,7 @@ test.each<[readonly string[], RegExp]>([
 });
 
 test('a response that is not the service’s is exit code 1, also a 404', async () => {
-  const front = await startBreaking(service.url, {
+  const front = await startBreaking({
     onResponse: () => ({ status: 404, headers: { 'content-type': 'text/html' }, body: '<h1>Not found</h1>' }),
   });
   for (const words of [
@@ -141,10 +126,9 @@ test('a response that is not the service’s is exit code 1, also a 404', async 
     ['get', 'a@example.com'],
     ['changes', UUID],
   ])
-    expect(await runCommand(words, { ...given, USERS_URL: front.url })).toMatchObject({
+    expect(await run(words, { USERS_URL: front.url })).toMatchObject({
       code: 1,
       stdout: '',
       stderr: expect.stringMatching(/^unexpected response 404: /),
     });
-  await front.stop();
 });

@@ -4,31 +4,26 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Acceptable, startAcceptable } from '../accept/stage.ts';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { startAcceptable } from '../accept/stage.ts';
 import { createDatabase } from '../stage/postgres.ts';
-import { MAIN, openFiles, usersNamed, variablesFor } from './command.ts';
+import { acceptableUnderTest } from './acceptable-under-test.ts';
+import { type Ended, MAIN, openFiles, usersNamed, variablesFor } from './command.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../infra/import-export.md'), 'utf8');
 
-let service: Acceptable;
-let given: NodeJS.ProcessEnv;
+const stage = acceptableUnderTest();
 let copy: Awaited<ReturnType<typeof createDatabase>>;
 let files: ReturnType<typeof openFiles>;
 
 beforeAll(async () => {
-  [service, copy] = await Promise.all([startAcceptable(), createDatabase()]);
-  given = await variablesFor(service);
+  copy = await createDatabase();
+  return copy.drop;
 });
 
 beforeEach(() => {
-  files?.remove();
   files = openFiles();
-});
-
-afterAll(async () => {
-  files.remove();
-  await Promise.all([service.stop(), copy.drop()]);
+  return files.remove;
 });
 
 /** The blocks of a section of the page. */
@@ -37,30 +32,8 @@ function blocksOf(heading: string): readonly string[] {
   return [...section.matchAll(/^```sh\n(.*?)^```/gms)].map(([, block = '']) => block);
 }
 
-/** Runs a block to its end, and returns its exit code and what it prints. */
-const runToEnd = (block: string | undefined) =>
-  run(block).then(
-    (stderr) => ({ code: 0, stderr, stdout: '' }),
-    ({ code, stderr, stdout }: { code: number; stderr: string; stdout: string }) => ({
-      code,
-      stderr,
-      stdout,
-    }),
-  );
-
-/** The users with these external ids, as the service has them: email, name and state, by external id. */
-async function stored(): Promise<Readonly<Record<string, unknown>>> {
-  await run('users export --out stored');
-  return Object.fromEntries(
-    files
-      .lines('stored')
-      .filter(({ external_id }) => external_id !== undefined)
-      .map(({ external_id, email, full_name, is_active }) => [external_id, [email, full_name, is_active]]),
-  );
-}
-
-/** Runs a block in the folder of the test, and returns what it prints on standard error. */
-async function run(block: string | undefined): Promise<string> {
+/** Runs a block in the folder of the test to its end, and returns its exit code and what it prints. */
+async function run(block: string | undefined, variables = stage.variables): Promise<Ended> {
   const users = `users() { "${process.execPath}" "${MAIN}" "$@"; }\n`;
   const { host, port, user, password, name } = copy;
   const database = {
@@ -70,19 +43,26 @@ async function run(block: string | undefined): Promise<string> {
     PGPASSWORD: password,
     PGDATABASE: name,
   };
-  const { stderr } = await promisify(execFile)('bash', ['--norc', '-c', users + block], {
+  const ended = promisify(execFile)('bash', ['--norc', '-c', users + block], {
     cwd: files.folder,
-    env: { ...given, ...database, PATH: process.env.PATH },
+    env: { ...variables, ...database, PATH: process.env.PATH },
   });
-  return stderr;
+  const { code = 0, stdout, stderr } = await ended.catch((error) => error);
+  return { code, stdout, stderr };
 }
 
-const headers = () => ({ authorization: `Bearer ${given.USERS_TOKEN}`, 'content-type': 'application/json' });
-
-async function find(email: string): Promise<Record<string, unknown>> {
-  const response = await fetch(`${service.url}/api/v1/users/?email=${email}`, { headers: headers() });
-  return (await response.json())[0];
+/** The users with external ids, as the service has them: email, name and state, by external id. */
+async function stored(variables = stage.variables): Promise<Readonly<Record<string, unknown>>> {
+  await run('users export --out stored', variables);
+  return Object.fromEntries(
+    files
+      .lines('stored')
+      .filter(({ external_id }) => external_id !== undefined)
+      .map(({ external_id, email, full_name, is_active }) => [external_id, [email, full_name, is_active]]),
+  );
 }
+
+const find = async (email: string) => (await stage.call('GET', `?email=${email}`))[0];
 
 test('a realm of Keycloak is imported: ids, names and states are kept, and a pair with one email is refused', async () => {
   const users = [
@@ -114,7 +94,7 @@ test('a realm of Keycloak is imported: ids, names and states are kept, and a pai
   );
   files.write('keycloak/example-users-1.json', JSON.stringify({ realm: 'example', users: users.slice(6) }));
   const [block] = blocksOf('From Keycloak');
-  const { code, stderr, stdout } = await runToEnd(block);
+  const { code, stderr, stdout } = await run(block);
 
   expect(stdout.split('\n').map((line) => line.replace(/"line":\d+,/, ''))).toEqual([
     'left out, without an email: 2',
@@ -158,8 +138,8 @@ test('an export of Auth0 is imported: ids and states are kept, and the second us
   ];
   files.write('auth0.json.gz', gzipSync(lines.map((line) => `${JSON.stringify(line)}\n`).join('')));
   const [block] = blocksOf('From Auth0');
-  const first = await runToEnd(block);
-  const again = await runToEnd(block);
+  const first = await run(block);
+  const again = await run(block);
 
   expect(first).toEqual({
     code: 3,
@@ -185,11 +165,9 @@ test('an export of this service is imported into another instance: states and ex
   files.write('inactive', inactive.map((user) => `${JSON.stringify(user)}\n`).join(''));
   await run('users import inactive; users export --out exported.ndjson');
   const [block] = blocksOf('From another instance of this service');
-  const before = given;
-  given = await variablesFor(other);
-  const { code, stderr } = await runToEnd(block);
-  const moved = await stored();
-  given = before;
+  const variables = await variablesFor(other);
+  const { code, stderr } = await run(block, variables);
+  const moved = await stored(variables);
   await other.stop();
 
   // Three users exist in both instances.
@@ -223,7 +201,7 @@ test.each([
 ])('a command that fails ends the recipe %s: nothing is imported', async (heading, name, content) => {
   mkdirSync(files.pathOf('keycloak'));
   files.write(name, content);
-  const { code, stderr } = await runToEnd(blocksOf(heading)[0]);
+  const { code, stderr } = await run(blocksOf(heading)[0]);
 
   expect(code).toBeGreaterThan(0);
   expect(stderr).not.toContain('created');
@@ -233,13 +211,7 @@ test.each([
 test('the nightly export is complete in the first night, has the changes afterwards, and starts again after a 410', async () => {
   const [block] = blocksOf('Export every night');
   await run(block);
-  const { id } = await (
-    await fetch(`${service.url}/api/v1/users/`, {
-      method: 'POST',
-      headers: headers(),
-      body: '{"email":"night@example.com"}',
-    })
-  ).json();
+  const { id } = await stage.call('POST', '', { email: 'night@example.com' });
   await run(block);
   const changes = files.lines('changes.ndjson');
   files.write('cursor', btoa('.999999').replace(/=+$/, ''));
@@ -255,11 +227,9 @@ test('the mirror equals the table after creates, updates and deletes', async () 
   await run(first);
   files.write('more', usersNamed('mirrored', 250));
   await run('users import more');
-  const change = (email: string, method: string, body?: string) =>
-    find(email).then(({ id }) =>
-      fetch(`${service.url}/api/v1/users/${id}`, { method, headers: headers(), ...(body && { body }) }),
-    );
-  await change('ada@example.com', 'PATCH', '{"full_name":"A \\"quoted\\" \\\\ name\\n"}');
+  const change = async (email: string, method: string, body?: object) =>
+    stage.call(method, (await find(email)).id, body);
+  await change('ada@example.com', 'PATCH', { full_name: 'A "quoted" \\ name\n' });
   await change('grace@example.com', 'DELETE');
   await change('mirrored.7@example.com', 'DELETE');
   await run(again);

@@ -3,12 +3,12 @@ import { readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
-import { type Acceptable, startAcceptable, startBreaking } from '../accept/stage.ts';
 import type { RawResponse } from '../stage/raw-request.ts';
 import { until } from '../stage/until.ts';
-import { lastLine, linesOf, openFiles, runCommand, startCommand, variablesFor } from './command.ts';
+import { acceptableUnderTest } from './acceptable-under-test.ts';
+import { lastLine, linesOf } from './command.ts';
 import { newSecret, type Respond, type Sent, startReceiver } from './receiver.ts';
 
 type Receiver = Awaited<ReturnType<typeof startReceiver>>;
@@ -18,46 +18,31 @@ const SECRETS = [newSecret(), newSecret()];
 /** A part of a URL that only its receiver may know. */
 const HIDDEN = 'path-of-the-receiver';
 
-let service: Acceptable;
+const stage = acceptableUnderTest();
+const { files, call } = stage;
 let given: NodeJS.ProcessEnv;
 let receiver: Receiver;
 let cursors = 0;
 let cursor: string;
-const files = openFiles();
 /** Everything that a command has printed. */
 const outputs: string[] = [];
 
 beforeAll(async () => {
-  service = await startAcceptable();
   receiver = await startReceiver(SECRETS);
   given = {
-    ...(await variablesFor(service)),
     USERS_RELAY_URL: `${receiver.url}/${HIDDEN}?key=${HIDDEN}`,
     USERS_RELAY_SECRET: SECRETS.join(' '),
   };
-});
-
-afterAll(async () => {
-  files.remove();
-  await Promise.all([service.stop(), receiver.stop()]);
+  return receiver.stop;
 });
 
 /** Each test has a cursor of its own, at the head. */
 beforeEach(async () => {
   receiver.answer(() => 204);
   cursors += 1;
-  cursor = files.pathOf(`cursor-${cursors}`);
-  await runCommand(['export', '--cursor', cursor], given);
+  cursor = await stage.storeHead(`cursor-${cursors}`);
 });
 
-const call = async (method: string, path = '', body?: object) => {
-  const response = await fetch(`${service.url}/api/v1/users/${path}`, {
-    method,
-    headers: { authorization: `Bearer ${given.USERS_TOKEN}`, 'content-type': 'application/json' },
-    ...(body && { body: JSON.stringify(body) }),
-  });
-  return response.status === 204 ? undefined : response.json();
-};
 let named = 0;
 const create = async (count: number): Promise<string[]> => {
   const items = Array.from({ length: count }, () => ({ email: `relayed.${++named}@example.com` }));
@@ -67,11 +52,11 @@ const create = async (count: number): Promise<string[]> => {
 /** The changes after the cursor, as the feed has them. */
 const feed = async () => {
   const copy = files.write('copy', files.read(`cursor-${cursors}`));
-  const { stdout } = await runCommand(['follow', '--once', '--cursor', copy], given);
+  const { stdout } = await stage.run(['follow', '--once', '--cursor', copy]);
   return { changes: linesOf(stdout) as unknown as Change[], lines: stdout.split('\n').slice(0, -1) };
 };
 const start = (words: readonly string[] = [], variables: NodeJS.ProcessEnv = {}) => {
-  const running = startCommand(['relay', '--cursor', cursor, ...words], { ...given, ...variables });
+  const running = stage.start(['relay', '--cursor', cursor, ...words], { ...given, ...variables });
   void running.ended.then(({ stdout, stderr }) => outputs.push(stdout, stderr));
   return running;
 };
@@ -129,7 +114,7 @@ describe('a delivery', () => {
     const [id] = await create(1);
     const { stderr } = await endWhen(running, 'it is delivered', () => receiver.deliveries.length === 1);
 
-    expect(oldest?.change).toMatchObject({ type: 'user.created', subject: service.others[0].id });
+    expect(oldest?.change).toMatchObject({ type: 'user.created', subject: stage.service.others[0].id });
     expect(receiver.deliveries[0]?.change).toMatchObject({ type: 'user.created', subject: id });
     expect(stderr).toBe('Stopped. Run the same command again without --from to continue.\n');
   });
@@ -395,12 +380,11 @@ test('a service that fails is reported and asked again, and nothing is lost', as
     { status: 503, headers: html, body: 'later' },
   ];
   let count = 0;
-  const front = await startBreaking(service.url, {
+  const front = await stage.startBreaking({
     onResponse: (answer) => ({ ...answer, ...answers[count++] }),
   });
   const [id] = await create(1);
   const { stderr } = await relayPage(['--with-user'], { USERS_URL: front.url });
-  await front.stop();
 
   expect(receiver.deliveries.map(({ change }) => change.subject)).toEqual([id]);
   expect(stderr).toMatch(
@@ -480,7 +464,11 @@ test('--allow-http lets it send to another machine, and its origin alone is repo
 });
 
 test('no secret, token or part of the URL but its origin was printed', () => {
-  const secrets = [...SECRETS, ...SECRETS.map((secret) => secret.slice(6)), String(given.USERS_TOKEN)];
+  const secrets = [
+    ...SECRETS,
+    ...SECRETS.map((secret) => secret.slice(6)),
+    String(stage.variables.USERS_TOKEN),
+  ];
 
   expect(outputs.length).toBeGreaterThan(60);
   for (const secret of [...secrets, HIDDEN, 'word-of-the-user'])

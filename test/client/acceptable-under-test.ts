@@ -1,0 +1,62 @@
+import { beforeAll, onTestFinished } from 'vitest';
+import type { Breaking } from '../accept/faults.ts';
+import { type Acceptable, startAcceptable, startBreaking } from '../accept/stage.ts';
+import { openFiles, runCommand, startCommand, variablesFor } from './command.ts';
+
+type CommandOptions = Parameters<typeof startCommand>[2];
+
+/**
+ * One service, and one folder for files, for all tests of a file: they exist before the tests, and are removed after
+ * them. The command calls this service, unless the variables of a call name another one.
+ */
+export function acceptableUnderTest() {
+  const files = openFiles();
+  let service: Acceptable;
+  let given: NodeJS.ProcessEnv;
+  beforeAll(async () => {
+    service = await startAcceptable();
+    given = await variablesFor(service);
+    return async () => {
+      files.remove();
+      await service.stop();
+    };
+  });
+
+  const start = (words: readonly string[], variables: NodeJS.ProcessEnv = {}, options: CommandOptions = {}) =>
+    startCommand(words, { ...given, ...variables }, options);
+
+  return {
+    files,
+    get service() {
+      return service;
+    },
+    /** The variables with which the command calls the service. */
+    get variables() {
+      return given;
+    },
+    start,
+    /** Runs the command to its end. */
+    run: (...parameters: Parameters<typeof start>) => start(...parameters).ended,
+    /** Writes the cursor of the latest change to a file, and returns its path. */
+    async storeHead(name: string): Promise<string> {
+      const cursor = files.pathOf(name);
+      await runCommand(['export', '--cursor', cursor], given);
+      return cursor;
+    },
+    /** The content of the response to a request of another caller; undefined without content. */
+    async call(method: string, path = '', body?: object) {
+      const response = await fetch(`${service.url}/api/v1/users/${path}`, {
+        method,
+        headers: { authorization: `Bearer ${given.USERS_TOKEN}`, 'content-type': 'application/json' },
+        ...(body && { body: JSON.stringify(body) }),
+      });
+      return response.status === 204 ? undefined : response.json();
+    },
+    /** Starts a proxy that breaks the service, until the test ends. */
+    async startBreaking(fault: Breaking) {
+      const front = await startBreaking(service.url, fault);
+      onTestFinished(() => front.stop());
+      return front;
+    },
+  };
+}
