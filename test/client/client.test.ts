@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   clientCredentials,
   createUsers,
@@ -73,8 +73,8 @@ describe('tokens', () => {
     expect(await asked[0]?.text()).toBe('grant_type=client_credentials&scope=users.read');
   });
 
-  test('are requested with credentials in the body if the provider requires that, with its further parameters', async () => {
-    let body = '';
+  test('are requested with credentials in the body if the provider requires that, with its further parameters, and no redirect is followed', async () => {
+    let sent: RequestInit | undefined;
     const token = clientCredentials({
       url: 'https://identity.example.com/token',
       clientId: 'c',
@@ -82,13 +82,16 @@ describe('tokens', () => {
       authenticateBy: 'body',
       parameters: { audience: 'users' },
       fetch: async (_, init) => {
-        body = String(init?.body);
+        sent = init;
         return Response.json({ access_token: 't', expires_in: 60 });
       },
     });
 
     expect(await token()).toBe('t');
-    expect(body).toBe('grant_type=client_credentials&client_id=c&client_secret=s&audience=users');
+    expect(sent).toMatchObject({
+      body: 'grant_type=client_credentials&client_id=c&client_secret=s&audience=users',
+      redirect: 'manual',
+    });
   });
 
   test('that are refused or about to expire are renewed, and a refused request is sent again', async () => {
@@ -114,10 +117,12 @@ describe('tokens', () => {
   });
 
   test('that cannot be replaced lead to the refusal of the service', async () => {
-    const users = usersAt(stage.service.url, { token: () => 'no-token' });
+    const front = await startBreaking({});
+    const users = usersAt(front.url, { token: () => 'no-token' });
     const error = await users.findByEmail('ada@example.com').catch((reason) => reason);
 
     expect(isProblem(error, 'unauthorized_error')).toBe(true);
+    expect(front.seen).toHaveLength(1);
   });
 
   test('that the provider refuses lead to an error without the secret', async () => {
@@ -134,6 +139,27 @@ describe('tokens', () => {
     expect(error.message).toBe(
       `400: no token from ${stage.service.credentials.ACCEPT_TOKEN_URL}: invalid_scope`,
     );
+  });
+
+  test.each([
+    [60, 54],
+    [3600, 3570],
+    [undefined, 270],
+  ])('that are valid for %s s are renewed after %i s', async (expires_in, seconds) => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    let count = 0;
+    const token = clientCredentials({
+      url: 'https://identity.example.com/token',
+      clientId: 'c',
+      fetch: async () => Response.json({ access_token: `${++count}`, expires_in }),
+    });
+    await token();
+    vi.advanceTimersByTime(seconds * 1000 - 1);
+    const kept = await token();
+    vi.advanceTimersByTime(1);
+
+    expect([kept, await token()]).toEqual(['1', '2']);
   });
 });
 
@@ -166,12 +192,12 @@ describe('a lost response', () => {
     expect(created).toMatchObject(items);
   });
 
-  test('to a deletion leaves the user deleted', async () => {
+  test('to a deletion leaves the user deleted, and a second deletion is refused', async () => {
     const { id } = await usersAt(stage.service.url).create({ email: fresh() });
     const front = await startBreaking(losing('DELETE'));
     await usersAt(front.url).remove(id);
 
-    expect(await usersAt(stage.service.url).find(id)).toBeUndefined();
+    await expect(usersAt(front.url).remove(id)).rejects.toMatchObject({ problem: { status: 404 } });
   });
 
   test('to an update of a version leaves it carried out once', async () => {
@@ -188,10 +214,10 @@ describe('a lost response', () => {
       external_id: crypto.randomUUID(),
     });
     const front = await startBreaking(losing('PATCH'));
-    const change = { ...user, email: null, is_active: null, full_name: null, external_id: null };
+    const change = { ...user, email: null, is_active: null, full_name: 'Once', external_id: null };
     const changed = await usersAt(front.url).change(user.id, change, { ifVersion: user.version });
 
-    expect(changed).toMatchObject({ email: user.email, is_active: true, version: '"2"' });
+    expect(changed).toMatchObject({ email: user.email, is_active: true, full_name: 'Once', version: '"2"' });
     expect(changed.external_id).toBe(undefined);
   });
 
@@ -225,6 +251,21 @@ describe('an unavailable service', () => {
     expect(performance.now() - begun).toBeGreaterThanOrEqual(990);
   });
 
+  test.each<[string, Partial<RawResponse>, number]>([
+    ['429', { status: 429 }, 2],
+    ['504', { status: 504 }, 2],
+    ['503, later than the longest pause', { status: 503, headers: { 'retry-after': '3600' } }, 2],
+    ['409, later', { status: 409, headers: { 'retry-after': '0' } }, 2],
+    ['409', { status: 409 }, 1],
+    ['500', { status: 500 }, 1],
+  ])('that responds %s: %j receives the request so many times: %i', async (_, response, count) => {
+    const front = await startBreaking(answering(response));
+    const users = usersAt(front.url, { retry: { pause: 1, longestPause: 100 } });
+    await users.findByEmail('ada@example.com').catch(() => undefined);
+
+    expect(front.seen).toHaveLength(count);
+  });
+
   test('receives the maximum of attempts, and then its response is reported', async () => {
     const page = { status: 502, headers: { 'content-type': 'text/html' }, body: '<h1>Bad Gateway</h1>' };
     const front = await startBreaking(answering(page, page, page));
@@ -256,35 +297,37 @@ describe('an unavailable service', () => {
     expect(count).toBe(2);
   });
 
-  test('receives no request while the authorization server refuses, and the refusal is returned at once', async () => {
+  test('receives no request while the authorization server refuses, and the refusal is returned at once without the secret', async () => {
     let count = 0;
     const token = clientCredentials({
       url: 'https://identity.example.com/token',
       clientId: 'c',
-      clientSecret: 'wrong',
+      clientSecret: 'hunter2',
       fetch: async () => {
         count += 1;
-        return Response.json({ error: 'invalid_client' }, { status: 401 });
+        return Response.json({ error: 'hunter2 is wrong' }, { status: 401 });
       },
     });
     const error = await usersAt(stage.service.url, { token })
       .head()
       .catch((reason) => reason);
 
-    expect(error.message).toBe('401: no token from https://identity.example.com/token: invalid_client');
+    expect(error.message).toBe('401: no token from https://identity.example.com/token: … is wrong');
     expect(count).toBe(1);
   });
 
-  test('that never responds is given up, and an aborted call ends at once', async () => {
+  test('that never responds receives the request again after the time limit, until the call is aborted', async () => {
+    const leaving = new AbortController();
     const front = await startBreaking({
-      onRequest: () => {
-        throw new Error('silence');
+      onResponse: () => {
+        if (front.seen.length === 3) leaving.abort(new Error('left'));
+        return new Promise(() => {});
       },
     });
-    const users = usersAt(front.url, { retry: { attempts: 50, pause: 1000 } });
-    const error = await users.head({ signal: AbortSignal.timeout(100) }).catch((reason) => reason);
+    const users = usersAt(front.url, { retry: { attempts: 50, pause: 1, timeout: 200 } });
 
-    expect(error.name).toBe('TimeoutError');
+    await expect(users.head({ signal: leaving.signal })).rejects.toThrow('left');
+    expect(front.seen).toHaveLength(3);
   });
 });
 
@@ -364,21 +407,24 @@ const all = async () =>
 describe('a mirror', () => {
   test('equals the table after writes during the copy and after it', async () => {
     const users = usersAt(stage.service.url);
-    await users.createAll(Array.from({ length: 40 }, () => ({ email: fresh() })));
     const { copy, users: copied } = copyInMemory();
-    const leaving = new AbortController();
-    const following = mirror(users, copy, { signal: leaving.signal });
-    await Promise.all(
-      Array.from({ length: 4 }, async () => {
-        for (let count = 0; count < 15; count += 1) {
-          const { id } = await users.create({ email: fresh() });
-          await users.change(id, { full_name: `Name ${count}` });
-          if (count % 3 === 0) await users.remove(id);
-        }
-      }),
-    );
-    leaving.abort();
-    await following;
+    const write = async () => {
+      const [changed, removed] = await users.createAll([{ email: fresh() }, { email: fresh() }]);
+      await users.change(String(changed?.id), { full_name: 'changed' });
+      await users.remove(String(removed?.id));
+    };
+    let isFirst = true;
+    const watched: Mirror = {
+      ...copy,
+      async put(user) {
+        void copy.put(user);
+        // The list has been read.
+        if (isFirst) await write();
+        isFirst = false;
+      },
+    };
+    await mirror(users, watched, { follow: false });
+    await write();
     await mirror(users, copy, { follow: false });
 
     expect(copied()).toEqual(await all());

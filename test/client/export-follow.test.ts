@@ -7,7 +7,10 @@ import { lastLine, linesOf, usersNamed } from './command.ts';
 const stage = acceptableUnderTest();
 const { files, call, run, start, storeHead } = stage;
 
-beforeAll(() => run(['import', '-'], {}, { input: usersNamed('early', 1500) }));
+beforeAll(async () => {
+  await storeHead('beginning');
+  await run(['import', '-'], {}, { input: usersNamed('early', 1500) });
+});
 
 /** The bytes of the list, as the service returns them. */
 async function table(): Promise<string> {
@@ -30,7 +33,7 @@ describe('users export', () => {
 
     expect(ended).toEqual({ code: 0, stdout: '', stderr: 'exported 1503\n' });
     expect(joined(files.read('users.ndjson'))).toBe(await table());
-    expect(readdirSync(files.folder).sort()).toEqual(['cursor', 'users.ndjson']);
+    expect(readdirSync(files.folder).sort()).toEqual(['beginning', 'cursor', 'users.ndjson']);
   });
 
   test('standard output has the same bytes, and nothing else', async () => {
@@ -74,6 +77,15 @@ describe('users export', () => {
     expect(readdirSync(files.folder).filter((name) => name.endsWith('.part'))).toEqual([]);
   });
 
+  test('the draft of a killed command with the same process id is replaced', async () => {
+    const out = files.pathOf('again');
+    const left = ['sh', '-c', `echo torn > ${out}.$$.part; exec "$@"`, 'sh'];
+    const ended = await run(['export', '--out', out], {}, { runBy: left });
+
+    expect(ended.code).toBe(0);
+    expect(joined(files.read('again'))).toBe(await table());
+  });
+
   test('a folder that does not exist ends it', async () => {
     const { code, stderr } = await run(['export', '--out', '/none/users']);
 
@@ -101,6 +113,13 @@ describe('users follow', () => {
       ['user.updated', created.id, ['is_active']],
       ['user.deleted', created.id, []],
     ]);
+  });
+
+  test('--once reads page by page to the latest change', async () => {
+    const { code, stdout } = await run(['follow', '--once', '--cursor', files.pathOf('beginning')]);
+
+    expect(code).toBe(0);
+    expect(linesOf(stdout).length).toBeGreaterThanOrEqual(1500);
   });
 
   test('it waits for changes, and Ctrl-C ends it with a cursor after what was written', async () => {

@@ -15,7 +15,7 @@ import { startFront } from '../lab/stage/front.ts';
 import { startHttpFront } from '../stage/http-front.ts';
 import type { RawRequest, RawResponse } from '../stage/raw-request.ts';
 import { until } from '../stage/until.ts';
-import { openFiles, runCommand } from './command.ts';
+import { lastLine, openFiles, runCommand } from './command.ts';
 
 const ID = '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
 const OTHER = '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f71';
@@ -103,6 +103,8 @@ const CALLS: Readonly<Record<string, (users: Users) => Promise<unknown>>> = {
   update: (users) => users.update(ID, () => ({ full_name: 'Ada' })),
   remove: (users) => users.remove(ID),
   list: (users) => Array.fromAsync(users.list()),
+  listByIds: (users) => Array.fromAsync(users.list({ ids: [ID] })),
+  listActive: (users) => Array.fromAsync(users.list({ is_active: true })),
   head: (users) => users.head(),
   changes: (users) => Array.fromAsync(users.changes()),
   changesOf: (users) => Array.fromAsync(users.changesOf(ID)),
@@ -183,6 +185,8 @@ describe('a response that is not the service’s', () => {
     ['list', answer(200, [user()], { link: '</api/v1/users/?cursor=a>; rel="next"' })],
     ['list', answer(200, [user()], { link: '</api/v1/users/?limit=1>; rel="next"' })],
     ['list', answer(200, Array(101).fill(user()))],
+    ['listByIds', answer(200, [user({ id: OTHER })])],
+    ['listActive', answer(200, [user({ is_active: false })])],
     ['head', answer(200, [])],
     ['head', answer(200, [], { link: '</api/v1/users/changes>; rel="next"' })],
     ['head', answer(200, [], { link: '</api/v1/users/changes?cursor=>; rel="next"' })],
@@ -453,6 +457,41 @@ test('Retry-After as a date delays the next attempt', async () => {
   expect(performance.now() - begun).toBeGreaterThan(900);
 });
 
+test('every page of a list has its filters', async () => {
+  const link = `</api/v1/users/?cursor=${'c'.repeat(56)}>; rel="next"`;
+  const users = usersBehind(({ target }) =>
+    target.includes('cursor=') ? answer(200, []) : answer(200, [user()], { link }),
+  );
+  await Array.fromAsync(users.list({ is_active: true }));
+
+  expect(requests.map(({ target }) => target.includes('is_active=true'))).toEqual([true, true]);
+});
+
+test('an empty page of changes is not their end, and every page leaves out the same actor', async () => {
+  const pages = [[], [change()], []];
+  const users = usersBehind(() => {
+    const cursor = `cursor-${Math.min(requests.length, 2)}`;
+    const link = `</api/v1/users/changes?cursor=${cursor}>; rel="next"`;
+    return answer(200, pages[requests.length - 1], { link });
+  });
+
+  expect(await Array.fromAsync(users.changes({ excludeActor: 'me' }))).toEqual([change()]);
+  expect(requests.map(({ target }) => target)).toEqual(
+    ['', '&cursor=cursor-1', '&cursor=cursor-2'].map(
+      (cursor) => `/api/v1/users/changes?limit=1000&exclude_actor=me${cursor}`,
+    ),
+  );
+});
+
+test('a reader that follows the changes lets the service wait for them', async () => {
+  const link = '</api/v1/users/changes?cursor=abc>; rel="next"';
+  await usersBehind(answer(200, [change()], { link }))
+    .changes({ follow: true })
+    .next();
+
+  expect(requests[0]?.target).toBe('/api/v1/users/changes?limit=1000&wait=20');
+});
+
 test.each(['W/"1"', '"1-gzip"', 'W/"1;br"'])('the version of the entity tag %s is "1"', async (etag) => {
   const users = usersBehind(tagged(200, user(), { etag }));
   await users.update(ID, () => ({ full_name: 'Ada' }));
@@ -501,6 +540,16 @@ test('an export behind a gateway that drops links is exit code 1, and leaves no 
     expect.stringContaining('a page without a link, although further users exist'),
   ]);
   expect(() => files.read('cut')).toThrow('ENOENT');
+});
+
+test('a line that a gateway refuses as too long is refused', async () => {
+  usersBehind(html(413));
+  const file = files.write('long', '{"email":"a@b.c"}\n');
+  const variables = { USERS_URL: gateway.url, USERS_TOKEN: TOKEN };
+  const { code, stderr } = await runCommand(['import', file], variables);
+
+  expect([code, lastLine(stderr)]).toEqual([3, 'created 0, exists 0, refused 1']);
+  expect(stderr).toContain('"status":413');
 });
 
 test.each([

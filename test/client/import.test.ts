@@ -104,7 +104,8 @@ describe('users import', () => {
   test('a file without a line is exit code 2, or 0 with --allow-empty, and - reads standard input', async () => {
     const empty = await run(['import', files.write('empty', '')]);
     const allowed = await run(['import', files.write('blank', '\n \n'), '--allow-empty']);
-    const input = usersNamed('input', 3);
+    // Two batches of the same lines.
+    const input = usersNamed('input', 100).repeat(2);
     const piped = await run(['import', '-'], {}, { input });
 
     expect(empty).toEqual({
@@ -116,8 +117,8 @@ describe('users import', () => {
       0,
       'The file has no lines.\ncreated 0, exists 0, refused 0\n',
     ]);
-    expect(piped).toEqual({ code: 0, stdout: '', stderr: 'created 3, exists 0, refused 0\n' });
-    expect(await stored('input')).toHaveLength(3);
+    expect(piped).toEqual({ code: 0, stdout: '', stderr: 'created 100, exists 100, refused 0\n' });
+    expect(await stored('input')).toHaveLength(100);
   });
 
   test('inactive lines, existing lines and their users are reported, and a second run is the same', async () => {
@@ -194,6 +195,8 @@ describe('users import', () => {
       taken: { email: state.id },
       is_active: true,
     });
+    const only = await run(['import', '-'], {}, { input: `${JSON.stringify(lines[0])}\n` });
+    expect([only.code, lastLine(only.stderr)]).toEqual([3, 'created 0, exists 1, refused 0']);
   });
 
   test.each([
@@ -257,6 +260,29 @@ describe('users import', () => {
         'The service is unavailable (503). Trying again for up to 5 minutes.\n' +
         'The service responds again.\ncreated 500, exists 0, refused 0\n',
     });
+  });
+
+  test('the pointer of a refused line is that of the line, wherever it is in its batch', async () => {
+    const input = `${usersNamed('pointer', 12)}{"email":"nobody"}\n`;
+    const { stderr } = await run(['import', '-'], {}, { input });
+
+    expect(pointersOf(JSON.parse(stderr.split('\n')[0] ?? '').problem)).toEqual([
+      expect.stringMatching(/^#\/email must/),
+    ]);
+  });
+
+  test('one response without the service is not reported', async () => {
+    let count = 0;
+    const front = await startBreaking({
+      onResponse: (answer) => {
+        count += 1;
+        return count === 1 ? { status: 503, headers: {}, body: '' } : answer;
+      },
+    });
+    const input = usersNamed('moment', 3);
+    const ended = await run(['import', '-'], { USERS_URL: front.url }, { input });
+
+    expect(ended).toEqual({ code: 0, stdout: '', stderr: 'created 3, exists 0, refused 0\n' });
   });
 
   test('an expired token ends the import with the line, and another token continues', async () => {
@@ -359,7 +385,7 @@ describe('users import', () => {
   });
 });
 
-test.each<[string[], string | RegExp]>([
+test.each<[string[], string | RegExp, NodeJS.ProcessEnv?]>([
   [[], 'Usage: users <command> …'],
   [['remove'], 'There is no such command. See: users --help'],
   [['import'], 'Name one file, or - for standard input. See: users import --help'],
@@ -390,8 +416,12 @@ test.each<[string[], string | RegExp]>([
       '--url or USERS_URL must be the base URL, without /api/v1/users/ and without a query',
     ],
   ),
-])('users %j is a usage error: exit code 2', async (args, message) => {
-  const { code, stdout, stderr } = await run(args);
+  [['export'], 'set --url or USERS_URL to the base URL of the service', { USERS_URL: '' }],
+  [['export'], 'set either USERS_TOKEN or USERS_TOKEN_URL', { USERS_TOKEN_URL: 'http://a' }],
+  [['export'], /^set USERS_TOKEN, or USERS_TOKEN_URL, /, { USERS_TOKEN: '' }],
+  [['export'], 'USERS_TOKEN must be a token, without spaces or line ends', { USERS_TOKEN: 'two words' }],
+])('users %j is a usage error: exit code 2, %s', async (args, message, variables) => {
+  const { code, stdout, stderr } = await run(args, variables);
 
   expect([code, stdout]).toEqual([2, '']);
   expect(stderr.split('\n')[0]).toEqual(

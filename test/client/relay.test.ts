@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -283,8 +283,8 @@ describe('--skip-refused', () => {
   const refused = () => files.lines(`refused-${cursors}`).map(({ subject }) => subject);
   const skip = () => ['--skip-refused', files.pathOf(`refused-${cursors}`)];
 
-  test('passes a change that is refused five times in a row, without the values of its user', async () => {
-    const [one, two, three] = await create(3);
+  test('passes a change that is refused five times in a row, and two more after a delivery, without the values of its user', async () => {
+    const [one, two, three, four] = await create(4);
     receiver.answer(({ change }, _, attempt) => {
       if (change.subject === one) return [422, 503, 400, 413, 415, 422, 400][attempt - 1];
       return change.subject === two ? 204 : 400;
@@ -292,8 +292,8 @@ describe('--skip-refused', () => {
     await relayPage([...skip(), '--with-user']);
     const attempts = [...Map.groupBy(receiver.ids(), (id) => id).values()].map(({ length }) => length);
 
-    expect(attempts).toEqual([7, 1, 5]);
-    expect(refused()).toEqual([one, three]);
+    expect(attempts).toEqual([7, 1, 5, 5]);
+    expect(refused()).toEqual([one, three, four]);
     expect(files.read(`refused-${cursors}`)).not.toContain('"user":');
   }, 60_000);
 
@@ -332,6 +332,17 @@ describe('the cursor', () => {
     const refusal = `Another relay uses this cursor: it holds ${cursor}.lock.\n`;
     expect(second).toEqual({ code: 1, stdout: '', stderr: refusal });
     expect(readdirSync(files.folder).filter((name) => name.endsWith('.lock'))).toEqual([]);
+  });
+
+  test('a relay whose lock another one has taken sends nothing', async () => {
+    const running = start();
+    await until('it holds the lock', () => existsSync(`${cursor}.lock`));
+    rmSync(`${cursor}.lock`);
+    await create(1);
+    const stderr = `Another relay has taken ${cursor}.lock.\n`;
+
+    expect(await running.ended).toEqual({ code: 1, stdout: '', stderr });
+    expect(receiver.deliveries).toEqual([]);
   });
 
   test('a page comes again after a kill, and no further one', async () => {
@@ -392,6 +403,16 @@ test('a service that fails is reported and asked again, and nothing is lost', as
   );
 });
 
+test('the receiver of these tests finds a wrong signature of each secret', async () => {
+  const judge = await startReceiver(SECRETS);
+  const at = String(Math.floor(Date.now() / 1000));
+  const headers = { 'webhook-id': '1', 'webhook-timestamp': at, 'webhook-signature': 'v1,AAAA' };
+  await fetch(judge.url, { method: 'POST', body: '{}', headers });
+  await judge.stop();
+
+  expect(judge.faults).toHaveLength(SECRETS.length);
+});
+
 test('the receiver of the page accepts signed changes once, and refuses others', async () => {
   const page = readFileSync(join(import.meta.dirname, '../../infra/relay.md'), 'utf8');
   const [, program = ''] = /```js\n(.*?)```/s.exec(page) ?? [];
@@ -436,6 +457,7 @@ describe('wrong use', () => {
     ['not a number', ['--parallel', '1.5'], {}, /^--parallel must be from 1 to 32\. /],
     ['another beginning', ['--from', 'yesterday'], {}, /^--from must be now or oldest\. /],
     ['a beginning beside a cursor', ['--from', 'now'], {}, /cursor-\d+ exists\. Leave out --from/],
+    ['one file for both', ['--cursor', 'a', '--skip-refused', 'a'], {}, /^--cursor and --skip-refused must /],
     ['a secret as an argument', ['--secret', SECRETS[0] ?? ''], {}, /^Unknown option '--secret'/],
     ['a file that cannot be written', ['--skip-refused', '/none/x'], {}, /^\/none\/x cannot be written: /],
   ])('%s: exit code 2, and nothing is sent', async (_, words, variables, message) => {
