@@ -1,4 +1,4 @@
-import { beforeAll, onTestFinished } from 'vitest';
+import { afterEach, beforeAll, onTestFinished } from 'vitest';
 import type { Breaking } from '../accept/faults.ts';
 import { type Acceptable, startAcceptable, startBreaking } from '../accept/stage.ts';
 import { openFiles, runCommand, startCommand, variablesFor } from './command.ts';
@@ -22,8 +22,22 @@ export function acceptableUnderTest() {
     };
   });
 
-  const start = (words: readonly string[], variables: NodeJS.ProcessEnv = {}, options: CommandOptions = {}) =>
-    startCommand(words, { ...given, ...variables }, options);
+  const started: ReturnType<typeof startCommand>[] = [];
+  // A command of a failed test would disturb the next tests.
+  afterEach(async () => {
+    for (const command of started) command.signal('SIGKILL');
+    await Promise.all(started.splice(0).map(({ ended }) => ended));
+  });
+
+  const start = (
+    words: readonly string[],
+    variables: NodeJS.ProcessEnv = {},
+    options: CommandOptions = {},
+  ) => {
+    const command = startCommand(words, { ...given, ...variables }, options);
+    started.push(command);
+    return command;
+  };
 
   return {
     files,
@@ -34,6 +48,7 @@ export function acceptableUnderTest() {
     get variables() {
       return given;
     },
+    /** Starts the command, which ends with its test. */
     start,
     /** Runs the command to its end. */
     run: (...parameters: Parameters<typeof start>) => start(...parameters).ended,
