@@ -444,19 +444,6 @@ describe('a full page without a link', () => {
   });
 });
 
-test('Retry-After as a date delays the next attempt', async () => {
-  let count = 0;
-  const users = usersBehind(() => {
-    count += 1;
-    if (count > 1) return tagged(200, user());
-    return { ...html(503), headers: { 'retry-after': new Date(Date.now() + 2000).toUTCString() } };
-  });
-  const begun = performance.now();
-  await users.get(ID);
-
-  expect(performance.now() - begun).toBeGreaterThan(900);
-});
-
 test('every page of a list has its filters', async () => {
   const link = `</api/v1/users/?cursor=${'c'.repeat(56)}>; rel="next"`;
   const users = usersBehind(({ target }) =>
@@ -528,18 +515,6 @@ test.each([
 
   expect([files.read('position'), files.read('out')]).toEqual(['abc\n', `{"email":"a@b.c"}\n`]);
   expect(files.read('cursor')).toBe(files.read('out'));
-});
-
-test('an export behind a gateway that drops links is exit code 1, and leaves no file', async () => {
-  usersBehind(withoutLinks(1001));
-  const variables = { USERS_URL: gateway.url, USERS_TOKEN: TOKEN };
-  const { code, stderr } = await runCommand(['export', '--out', files.pathOf('cut')], variables);
-
-  expect([code, stderr]).toEqual([
-    1,
-    expect.stringContaining('a page without a link, although further users exist'),
-  ]);
-  expect(() => files.read('cut')).toThrow('ENOENT');
 });
 
 test('a line that a gateway refuses as too long is refused', async () => {

@@ -362,23 +362,16 @@ describe('the cursor', () => {
     expect(receiver.ids()).toEqual(changes.slice(100).map(({ id }) => id));
   });
 
-  test('a cursor whose changes are gone is exit code 4', async () => {
-    files.write(`cursor-${cursors}`, btoa('.999999').replace(/=+$/, ''));
-
-    expect(await run()).toMatchObject({
-      code: 4,
-      stderr: expect.stringContaining('no longer available (410)'),
-    });
-  });
-
   test.each([
-    ['', / is empty\. /],
-    ['two words', / does not have a cursor\. /],
-    ['nonsense', / does not have a cursor of this service: 422 /],
-  ])('a file with "%s" is exit code 2', async (content, message) => {
+    ['', 2, / is empty\. /],
+    ['two words', 2, / does not have a cursor\. /],
+    ['nonsense', 2, / does not have a cursor of this service: 422 /],
+    // A cursor whose changes are not available.
+    [btoa('.999999').replace(/=+$/, ''), 4, / are no longer available \(410\)/],
+  ])('a file with "%s" is exit code %i', async (content, code, message) => {
     files.write(`cursor-${cursors}`, content);
 
-    expect(await run()).toMatchObject({ code: 2, stderr: expect.stringMatching(message) });
+    expect(await run()).toMatchObject({ code, stderr: expect.stringMatching(message) });
     expect(stored().trim()).toBe(content);
   });
 });
@@ -457,6 +450,7 @@ describe('wrong use', () => {
     ['not a number', ['--parallel', '1.5'], {}, /^--parallel must be from 1 to 32\. /],
     ['another beginning', ['--from', 'yesterday'], {}, /^--from must be now or oldest\. /],
     ['a beginning beside a cursor', ['--from', 'now'], {}, /cursor-\d+ exists\. Leave out --from/],
+    ['no cursor file and no beginning', ['--cursor', '/none'], {}, /Add --from now or --from oldest\.$/],
     ['one file for both', ['--cursor', 'a', '--skip-refused', 'a'], {}, /^--cursor and --skip-refused must /],
     ['a secret as an argument', ['--secret', SECRETS[0] ?? ''], {}, /^Unknown option '--secret'/],
     ['a file that cannot be written', ['--skip-refused', '/none/x'], {}, /^\/none\/x cannot be written: /],
@@ -465,15 +459,6 @@ describe('wrong use', () => {
 
     expect([code, stdout, lastLine(stderr)]).toEqual([2, '', expect.stringMatching(message)]);
     expect(receiver.deliveries).toEqual([]);
-  });
-
-  test('no cursor file and no beginning', async () => {
-    cursor = files.pathOf('none');
-
-    expect(await run()).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('Add --from now or --from oldest'),
-    });
   });
 });
 
