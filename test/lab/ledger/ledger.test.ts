@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Change } from './changes.ts';
+import { createFeedBooks } from './feed.ts';
 import { faultsInHistory, type StoredUser } from './history.ts';
 import { type Entry, Ledger } from './ledger.ts';
 
@@ -198,4 +199,18 @@ test.each<[string, (history: History) => unknown, RegExp]>([
   change(history);
 
   expect(faultsOf(history)).toContainEqual(expect.stringMatching(fault));
+});
+
+test.each<[string, number, number, RegExp]>([
+  ['that is missing', 200, 0, /^request-4 has 0 changes, not 1 to 1$/],
+  ['that comes twice', 200, 2, /^request-4 has 2 changes, not 1 to 1$/],
+  ['that was refused', 412, 1, /^1 changes of request-4, which was refused$/],
+  ['in doubt that comes twice', 503, 2, /^request-4 has 2 changes, not 0 to 1$/],
+])('the books of the feed find a change %s', (_, status, count, fault) => {
+  const books = createFeedBooks();
+  const { updated } = createHistory();
+  books.enter({ ...updated, status }, 1);
+
+  const counts = new Map(count > 0 ? [[updated.requestId, count]] : []);
+  expect(books.faults(counts)).toEqual([expect.stringMatching(fault)]);
 });
