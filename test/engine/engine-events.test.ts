@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { AUTHENTICATION_OK, errorResponse, messagesThrough } from '../stage/postgres-messages.ts';
@@ -29,6 +30,9 @@ test('an outage of PostgreSQL is logged once with its cause, again if the cause 
   await proxy.refuse();
   for (let count = 0; count < 5; count += 1) await call('GET', USERS);
   await until('it is logged', async () => (await find('postgres_unavailable')).length > 0);
+  // The same cause is not logged again, not even after a second.
+  await sleep(1100);
+  await call('GET', USERS);
   await proxy.pass();
   proxy.answersThrough(() =>
     messagesThrough((_type, message) =>
@@ -72,6 +76,7 @@ test('refused further sessions are logged once a second at most, with their numb
 
   const events = await find('postgres_sessions_refused');
   expect(events[0]).toMatchObject({ level: 'warning', host: address, reason: '53300: fault', count: 1 });
+  expect(events[1]?.count).toBeGreaterThan(1);
   const times = events.map(({ timestamp }) => Date.parse(String(timestamp)));
   expect(Number(times[1]) - Number(times[0])).toBeGreaterThanOrEqual(950);
 });
