@@ -287,7 +287,8 @@ test('what the source of the password returns is in no output, and is never anot
 
 test.each([
   ['a password in place of a file', () => MARKED],
-  ['a source that does not listen', () => `http://127.0.0.1:9/${MARKED}`],
+  // Not the port 9, which `fetch` refuses by itself.
+  ['a source that does not listen', () => `http://127.0.0.1:2/${MARKED}`],
   ['a file of several lines', () => fileWith(`${MARKED}\n${MARKED}\n`)],
   ['a file of JSON', () => fileWith(`{"user": "${MARKED}"}`)],
 ])('the name of a source of the password is in no output: %s', async (_case, source) => {
