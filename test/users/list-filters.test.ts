@@ -108,6 +108,7 @@ describe('sort is oldest or newest first, and then by id in the same direction',
 describe('filters are combined by "and"', () => {
   test.each<readonly [string, string]>([
     ['email=c@example.com&is_active=false', 'c'],
+    ['email=c@example.com&is_active=true', ''],
     ['ids=A,B,C&is_active=true', 'a'],
     ['ids=A,B,C,D&created_after=2026-01-01T00:00:00Z&is_active=false&sort=-created_at', 'cb'],
     ['is_active=false&created_after=2026-01-02T03:04:05.677Z&created_before=9999-01-01T00:00:00Z', 'c'],
