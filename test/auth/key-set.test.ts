@@ -16,6 +16,15 @@ const unknownKey = (index: number) => ({ kid: `unknown-${index}` });
 
 // Concurrently, because some of them wait for up to two seconds between two fetches.
 describe.concurrent('the keys', () => {
+  test('are not fetched before the service starts or the first token arrives', async (context) => {
+    const { issuer, judge } = await start(context);
+    await sleep(200);
+    expect(issuer.fetches).toBe(0);
+
+    expect(await judge(await issuer.sign())).toBe(200);
+    expect(issuer.fetches).toBe(1);
+  });
+
   test('are refreshed in the background', async (context) => {
     const { issuer, keySet } = await start(context, { refreshEvery: 100 });
     keySet.start();
@@ -90,12 +99,12 @@ describe.concurrent('after a rotation', () => {
       for (const token of [ofOld, ofKept]) expect(await judge(token)).toBe(200);
       const next = await issuer.addKey('ES256');
       const { kid: _kid, ...unnamed } = next.publicJwk;
+      // The order of members means nothing, and a token may have several audiences.
+      const reordered = Object.fromEntries(Object.entries(kept.publicJwk).reverse());
       const renamed = isNamed ? { ...unnamed, kid: old.kid } : unnamed;
-      issuer.answer((_request, response) =>
-        response.end(JSON.stringify({ keys: [renamed, kept.publicJwk] })),
-      );
+      issuer.answer((_request, response) => response.end(JSON.stringify({ keys: [renamed, reordered] })));
       const token = await issuer.sign(
-        {},
+        { aud: ['a third', issuer.audience] },
         (isNamed ? { kid: old.kid } : { kid: undefined }) as { kid: string },
         { key: next },
       );
@@ -109,17 +118,22 @@ describe.concurrent('after a rotation', () => {
     },
   );
 
-  test('a process that was frozen fetches overdue keys before it verifies a token', async (context) => {
-    let skipped = 0;
-    const { issuer, judge } = await start(context, { now: () => Date.now() + skipped });
-    const token = await issuer.sign();
-    expect(await judge(token)).toBe(200);
-    await issuer.rotate('ES256');
-    skipped = 301_000;
+  test.for([310_000, -310_000])(
+    'a process that was frozen fetches overdue keys before it verifies a token: its clock differs by %i ms',
+    async (difference, context) => {
+      let skipped = 0;
+      const { issuer, judge } = await start(context, { now: () => Date.now() + skipped });
+      const token = await issuer.sign();
+      expect(await judge(token)).toBe(200);
+      await issuer.rotate('ES256');
+      // Then the pause between two fetches is over for a clock that was set back, too.
+      await sleep(2100);
+      skipped = difference;
 
-    expect(await judge(token)).toBe(401);
-    expect(await judge(await issuer.sign())).toBe(200);
-  });
+      expect(await judge(token)).toBe(401);
+      expect(await judge(await issuer.sign())).toBe(200);
+    },
+  );
 });
 
 describe.concurrent('when the clock is set back by an hour', () => {
@@ -174,7 +188,7 @@ describe.concurrent('many tokens with unknown keys', () => {
 describe.concurrent('many tokens with a known kid and a bad signature', () => {
   const forged = async (token: string) => `${token.slice(0, token.lastIndexOf('.'))}.${'A'.repeat(86)}`;
 
-  test('cause fetches after 2, 4, 8 and more seconds, and are 401 whatever the fetches do', async (context) => {
+  test('cause fetches after 2, 4, 8 and more seconds, up to a minute, and are 401 whatever the fetches do', async (context) => {
     // The clock moves with the test alone, however long that takes.
     let time = Date.now();
     const { issuer, judge } = await start(context, { now: () => time });
@@ -193,8 +207,7 @@ describe.concurrent('many tokens with a known kid and a bad signature', () => {
       time += 1000;
     }
 
-    expect(fetchedAt.slice(0, 6)).toEqual([2, 4, 8, 16, 32, 64]);
-    expect(fetchedAt.slice(6).every((at) => at >= 124)).toBe(true);
+    expect(fetchedAt).toEqual([2, 4, 8, 16, 32, 64, 124]);
     expect(await judge(token)).toBe(200);
   });
 

@@ -25,7 +25,7 @@ describe.concurrent('while the identity provider is unavailable', () => {
     };
   }
 
-  test('a token with no keys to verify it is 503, and the pauses between two fetches grow', async (context) => {
+  test('a token with no keys to verify it is 503, and the pauses between two fetches grow to 10 seconds', async (context) => {
     const { issuer, judge, pass } = await startWithClock(context);
     issuer.answer((_request, response) => response.writeHead(500).end());
     const token = await issuer.sign();
@@ -42,9 +42,7 @@ describe.concurrent('while the identity provider is unavailable', () => {
       pause = 0;
     }
 
-    expect(pauses[0]).toBe(2);
-    expect(pauses).toEqual(pauses.toSorted((one, other) => one - other));
-    expect(pauses.at(-1)).toBeGreaterThanOrEqual(8);
+    expect(pauses).toEqual([2, 4, 8, 10, 10, 10]);
   });
 
   test('a token with an unknown key is 503 also after a successful start, and one with a known key is accepted', async (context) => {
@@ -78,13 +76,16 @@ describe.concurrent('while the identity provider is unavailable', () => {
   });
 
   test('valid tokens are accepted at once, also if the provider responds slowly', async (context) => {
-    const { issuer, keySet, judge } = await start(context, { refreshEvery: 200 });
+    let time = Date.now();
+    const { issuer, keySet, judge } = await start(context, { refreshEvery: 200, now: () => time });
     keySet.start();
     const token = await issuer.sign();
     await judge(token);
     issuer.answer(() => {});
     const { fetches } = issuer;
     await until('a fetch', () => issuer.fetches > fetches);
+    // The keys are overdue, and the pause between two fetches is over.
+    time += 2100;
 
     expect(await judge(token)).toBe(200);
     expect(await judge(await issuer.sign({ jti: 'another' }))).toBe(200);
