@@ -54,7 +54,8 @@ describe('with SVC_OAUTH_DELETE_ROLE=users.delete', () => {
       ...[`POST ${USERS}`, `POST ${BATCH}`, `PATCH ${USERS}${id}`],
     ]) {
       const [method = '', path = ''] = line.split(' ');
-      expect((await call(method, path, method === 'GET' ? undefined : {}, init)).status).toBe(403);
+      const [role, body] = method === 'GET' ? ['users.read'] : ['users.write', {}];
+      expect(await call(method, path, body, init)).toEqual(forbidden(role, path));
     }
   });
 
