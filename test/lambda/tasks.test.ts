@@ -83,9 +83,12 @@ describe('the function of a deployment', () => {
     const { database, migrate } = await emptyDatabase();
     const table = await hold(database, 'CREATE TABLE users (id int)');
 
+    const begun = performance.now();
     const outcome = await migrate.invoke({}, { seconds: 6 });
+    const waited = performance.now() - begun;
     await table.release();
 
     expect(outcome).toMatchObject({ error: { errorMessage: "the function's time is up" } });
+    expect(waited).toBeLessThan(6000);
   });
 });
