@@ -177,6 +177,8 @@ test('no session keeps the lock timeout of a statement that waited for a lock', 
   expect(await Promise.all(numbers(5).map(() => alone({})))).toEqual(
     numbers(5).map(() => [{ pg_sleep: '', limit: '0' }]),
   );
+  const shared = statement('list', () => text);
+  expect(await shared({})).toEqual([{ pg_sleep: '', limit: '20ms' }]);
 });
 
 describe('a prepared statement', () => {
