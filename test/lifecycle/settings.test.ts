@@ -253,9 +253,15 @@ test.each<readonly [string, boolean, Variables]>([
       OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf',
     },
   ],
-])('spans are sent as protobuf or not: %s, %s', (_case, expected, variables) => {
-  expect(read({ SVC_OTEL_ENABLED: 'true', ...variables }).otel.exportsProtobuf).toBe(expected);
-});
+])(
+  'spans are sent as protobuf or not, and printed without a receiver alone: %s, %s',
+  (_case, expected, variables) => {
+    expect(read({ SVC_OTEL_ENABLED: 'true', ...variables }).otel).toMatchObject({
+      exportsProtobuf: expected,
+      printsSpans: Object.keys(variables).length === 0,
+    });
+  },
+);
 
 describe.each(Object.entries(SETTINGS))('%s', (name, [path, accepts, refuses]) => {
   test.each(Object.entries(accepts))('accepts %j', (given, value) => {
