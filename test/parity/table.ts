@@ -78,7 +78,7 @@ const creates = [
   create(201, '{"email":"zoë@example.com","full_name":"Zoë \\ud83c\\udf0d Ωmega"}', 'a user beyond ASCII'),
   create(201, '{"email":"proto@example.com","__proto__":{"is_active":false}}', 'unknown members'),
   request(201, `POST ${USERS}`, 'a body that API Gateway takes for bytes', {
-    fields: [['Content-Type', 'Application/Vnd.Example.V1+JSON;charset="utf-8"']],
+    fields: [['Content-Type', 'Application/Vnd.Example$V1+JSON;charset="utf-8"']],
     body: '{"email":"bytes@example.com"}',
   }),
   create(409, { email: 'ADA@example.com' }, 'an email that is taken'),
@@ -91,6 +91,10 @@ const creates = [
   create(422, 'null', 'null'),
   create(422, Buffer.from('7b22656d61696c223a22ff227d', 'hex'), 'a body that is not UTF-8'),
   create(413, 'x'.repeat(65_537), 'a body that is too large'),
+  request(422, `POST ${USERS}`, 'a body that is too large only in base64', {
+    fields: JSON_TYPE,
+    body: Buffer.alloc(60_000, 0xff),
+  }),
   request(413, `POST ${USERS}`, 'a large body that API Gateway puts in base64', {
     fields: JSON_TYPE,
     body: Buffer.alloc(65_537, 0xff),
