@@ -27,7 +27,8 @@ test('a connection that sends nothing after a response is closed after the same 
 test('a connection that waits for its response is not closed', async () => {
   const Authorization = `Bearer ${await service.issuer.sign()}`;
   const connection = await connectTo(service.url);
-  connection.send(requestText(`GET ${USERS}changes?cursor=now&wait=2`, { Authorization }));
+  // A silent one would be closed within four seconds.
+  connection.send(requestText(`GET ${USERS}changes?cursor=now&wait=5`, { Authorization }));
 
   expect((await connection.answer()).status).toBe(200);
   expect(await connection.rest()).toBe('');
