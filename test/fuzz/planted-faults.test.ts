@@ -11,6 +11,12 @@ type Send = (request: RawRequest) => Promise<HttpResponse>;
 type Fault = (request: RawRequest, send: Send) => Promise<HttpResponse>;
 type Json = Readonly<Record<string, unknown>>;
 
+/** Another method, as if the service took the request for it. */
+const withMethod =
+  (method: string, other: string): Fault =>
+  (request, sent) =>
+    sent(request.method === method ? { ...request, method: other } : request);
+
 const withResponse =
   (change: (response: HttpResponse, request: RawRequest) => HttpResponse): Fault =>
   async (request, sent) =>
@@ -53,6 +59,8 @@ const PLANTED: Readonly<Record<string, readonly [Check, Fault]>> = {
   ],
   'a required header that is absent': [of('getUser'), withField('ETag')],
   'a header that is not documented': [of('getUser'), withField('X-Powered-By', 'a')],
+  'another media type': [of('health'), withField('Content-Type', 'text/plain')],
+  'a problem of another status': [of('getUser'), withJson('GET', 422, (one) => ({ ...one, status: 400 }))],
   'a member out of its schema': [
     of('getUser'),
     withJson('GET', 200, (user) => ({ ...user, is_active: 'yes' })),
@@ -64,6 +72,15 @@ const PLANTED: Readonly<Record<string, readonly [Check, Fault]>> = {
       return sent({ ...request, fields });
     },
   ],
+  'a cursor that leads nowhere': [
+    of('listUsers'),
+    withField('Link', '</api/v1/users/?cursor=x>; rel="next"'),
+  ],
+  'a query that is not looked at': [
+    of('listUsers'),
+    (request, sent) => sent({ ...request, target: request.target.replace(/\?.*/, '') }),
+  ],
+  'a method that is served without an operation': [ofMethods, withMethod('PURGE', 'OPTIONS')],
   'a method that is missing in Allow': [ofMethods, withField('Allow', 'GET, OPTIONS')],
 };
 
