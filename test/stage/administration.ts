@@ -15,9 +15,9 @@ export async function administer(database?: string) {
     async query(statement: string): Promise<readonly Record<string, unknown>[]> {
       return (await client.query(statement)).rows;
     },
-    /** Ends all sessions of the service in this database. Resolves with their number. */
+    /** Ends all sessions of the service in this database. Resolves with their number when they have ended. */
     async terminate(name: string): Promise<number> {
-      return (await sessionsOf(name, 'pg_terminate_backend(pid)')).length;
+      return (await sessionsOf(name, 'pg_terminate_backend(pid, 5000)')).length;
     },
     /** Number of sessions of the service in this database. */
     async countSessions(name: string): Promise<number> {
