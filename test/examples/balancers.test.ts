@@ -8,6 +8,7 @@ let instances: Awaited<ReturnType<typeof startTwoInstances>>;
 
 beforeAll(async () => {
   instances = await startTwoInstances();
+  expect(new Set(instances.ports).size).toBe(2);
 });
 
 afterAll(() => instances.stop());

@@ -59,6 +59,7 @@ const PLANTED: Readonly<Record<string, readonly [Check, Fault]>> = {
   ],
   'a required header that is absent': [of('getUser'), withField('ETag')],
   'a header that is not documented': [of('getUser'), withField('X-Powered-By', 'a')],
+  'a header out of its schema': [of('health'), withField('Cache-Control', 'no-cache')],
   'another media type': [of('health'), withField('Content-Type', 'text/plain')],
   'a problem of another status': [of('getUser'), withJson('GET', 422, (one) => ({ ...one, status: 400 }))],
   'a member out of its schema': [

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { expectEndInOrder } from './end-in-order.ts';
 import { refusal, type ServiceResponse, success, USERS, user } from './responses.ts';
+import { createServiceResponse } from './service-response.ts';
 import { BUSY_S, until } from './until.ts';
 
 const endWith = (code: number | null, signal: string | null, seconds = 0) =>
@@ -88,4 +89,12 @@ test('a refusal has these faults in their order, and no others', () => {
   expect(body).toMatchObject({ errors: faults(email, limit) });
   for (const others of [[limit, email], [email], [email, limit, limit], [email, { header: 'limit' }]])
     expect({ errors: faults(...others) }).not.toMatchObject({ errors: (body as { errors: unknown }).errors });
+});
+
+test('a response has its Content-Length only if it is not that of the body', () => {
+  const headersOf = (length: string) =>
+    createServiceResponse(200, { 'content-length': length }, Buffer.from('\u00e9')).headers;
+
+  expect(headersOf('2')).toEqual({});
+  for (const wrong of ['1', '3', '02']) expect(headersOf(wrong)).toEqual({ 'content-length': wrong });
 });
