@@ -259,7 +259,7 @@ describe('a partial batch', () => {
     ]);
   });
 
-  test('stores 100 items with external ids by one statement', async () => {
+  test('stores 100 items with external ids', async () => {
     const items = Array.from({ length: 100 }, fresh);
     const response = await call('POST', BATCH, { items, mode: 'partial' });
 
