@@ -1,7 +1,7 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { callerOf, untilReady } from '../stage/caller.ts';
 import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
 import { createDatabase } from '../stage/postgres.ts';
@@ -18,6 +18,7 @@ import {
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
+import { runInCopy } from './run-in-copy.ts';
 
 // Carries out the section "Add a field of a user" of CONTRIBUTING.md in a copy of the project. The name and the number of
 // the field are changed, so that the project may have a `locale`.
@@ -81,20 +82,7 @@ const forget = {
 };
 writeFileSync(pathOf(`lib/migrations/${NEW_MIGRATION}.ts`), migration);
 
-/** Runs a program in the copy, and resolves with its exit code and its output. */
-function run(program: string, ...options: readonly string[]): Promise<{ code: number; output: string }> {
-  const { host, port, user: name, password, database } = inject('postgres');
-  const env = {
-    ...process.env,
-    PATH: `${pathOf('node_modules/.bin')}${delimiter}${process.env.PATH}`,
-    TEST_POSTGRES_URL: `postgres://${name}:${password}@${host}:${port}/${database}`,
-  };
-  return new Promise((resolve) =>
-    execFile(program, options, { cwd: folder, env }, (error, stdout, stderr) =>
-      resolve({ code: Number(error?.code ?? 0), output: stdout + stderr }),
-    ),
-  );
-}
+const run = (program: string, ...options: readonly string[]) => runInCopy(folder, program, ...options);
 
 let child: ChildProcess;
 let issuer: Awaited<ReturnType<typeof startIssuer>>;
