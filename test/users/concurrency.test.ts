@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { UserCreate } from '../../lib/users/user.ts';
 import { startComposition } from '../stage/composition.ts';
 import { freshAddress, refusal, success, USERS, type UserBody, user } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
@@ -49,12 +50,15 @@ test('concurrent creates each return their own user and have their own change, a
 test('creates that arrive together are stored in the order of their emails, so that two statements never wait for each other', async () => {
   const { service, database, stop } = await startComposition();
   onTestFinished(stop);
-  const create = (email: string) =>
-    service.users.create({ email, full_name: null, external_id: null }, { actor: 'a', request_id: 'r' });
-  await Promise.all(['m@b', 'C@b', 'z@b', 'a@b'].map(create));
+  const create = (name: string) =>
+    service.users.create(UserCreate.parse({ email: `${name}@example.com` }), {
+      actor: 'a',
+      request_id: 'r',
+    });
+  await Promise.all(['m', 'C', 'z', 'a'].map(create));
   const rows = await inDatabase(database, 'SELECT email FROM users ORDER BY ctid');
 
-  expect(rows.map(({ email }) => email)).toEqual(['a@b', 'C@b', 'm@b', 'z@b']);
+  expect(rows.map(({ email }) => String(email)[0])).toEqual(['a', 'C', 'm', 'z']);
 });
 
 test('of 20 users that take one email at once, one gets it', async () => {
