@@ -28,6 +28,25 @@ test('refusals are logged once a second, each time those since the last time', (
   expect(lines).toEqual([3, 2].map((count) => ({ count, caller: 'known' })));
 });
 
+test('a request that is queued for more than 0.85 seconds is refused', () => {
+  vi.useFakeTimers();
+  const from = performance.now();
+  const refusedAfter: number[] = [];
+  const inFlight = { servedCount: 0, isDraining: false };
+  const refusals = new RefusalCounts({ warning() {} });
+  new Admission({ inFlight, isCrowded: () => true, refusals }).queue({
+    response: new ServerResponse(new IncomingMessage(new Socket())),
+    caller: 'a',
+    serve() {},
+    respondOverloaded: () => refusedAfter.push(performance.now() - from),
+  });
+  vi.advanceTimersByTime(10_000);
+  vi.useRealTimers();
+
+  // The queue is looked through ten times a second.
+  expect(refusedAfter).toEqual([900]);
+});
+
 describe('the limit of the queue', () => {
   test('follows the pace, so that the last queued request is admitted within 0.6 seconds', () => {
     const pace = new AdmissionPace();
