@@ -38,10 +38,13 @@ async function startAndDrain(signal: NodeJS.Signals = 'SIGTERM') {
 test.each(['SIGTERM', 'SIGINT'] as const)('%s ends an idle process in order and at once', async (signal) => {
   service = await startBuiltService();
   const { seconds, ...exit } = await endedBy(signal, service);
+  const end = Date.now();
 
   expect(exit).toEqual(inOrder);
   expect(seconds).toBeLessThan(2 + BUSY_S);
   expect(drainEvents(service)).toEqual([drained]);
+  // The connections of earlier requests stay open for a second after the drain.
+  expect(end - Date.parse(String(service.lines().at(-1)?.timestamp))).toBeLessThan(4500);
   expect(service.lines().at(-1)).toEqual(drained);
   expect(service.errors()).toBe('');
 });
