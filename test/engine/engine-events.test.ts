@@ -69,14 +69,13 @@ test('refused further sessions are logged once a second at most, with their numb
     ),
   );
   onTestFinished(() => proxy.pass());
-  await until('two lines are logged', async () => {
+  await until('a later line counts several', async () => {
     await Promise.all([create(), create(), create(), create(), create(), create()]);
-    return (await find('postgres_sessions_refused')).length > 1;
+    return (await find('postgres_sessions_refused')).some(({ count }) => Number(count) > 1);
   });
 
   const events = await find('postgres_sessions_refused');
   expect(events[0]).toMatchObject({ level: 'warning', host: address, reason: '53300: fault', count: 1 });
-  expect(events[1]?.count).toBeGreaterThan(1);
   const times = events.map(({ timestamp }) => Date.parse(String(timestamp)));
   expect(Number(times[1]) - Number(times[0])).toBeGreaterThanOrEqual(950);
 });
