@@ -113,9 +113,8 @@ test('while the primary accepts no connection and its sessions continue, reads s
   await Promise.all(Array.from({ length: 20 }, service.create));
   toPrimary.leadTo({ host: '127.0.0.1', port: 1 });
   onTestFinished(() => toPrimary.leadTo(primary));
-  await primary.terminate(
-    "pid = (select min(pid) from pg_stat_activity where query like '%insert into users%')",
-  );
+  const oldest = "pid = (select min(pid) from pg_stat_activity where query like '%insert into users%')";
+  expect(await primary.terminate(oldest)).toBe(1);
 
   const statuses = new Set<string>();
   for (const ended = performance.now() + 3000; performance.now() < ended; ) {
