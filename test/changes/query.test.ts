@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { CHANGES, cursorIn, endOfFeed, nextOf } from '../stage/changes.ts';
-import { forbidden, options, refusal, success, type UserBody } from '../stage/responses.ts';
+import { options, refusal, success, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
@@ -81,12 +81,6 @@ describe('the two paths', () => {
         expect(await call(method, path)).toEqual(refusal('method_not_allowed_error', path, { headers }));
       expect(await call('OPTIONS', path)).toEqual(options(headers.allow));
     }
-  });
-
-  test('require users.read', async () => {
-    const headers = { authorization: `Bearer ${await service.issuer.tokenFor('users.write')}` };
-    for (const path of [CHANGES, of(await createUser())])
-      expect(await call('GET', path, undefined, { headers })).toEqual(forbidden('users.read', path));
   });
 
   test('ignore If-Match and If-None-Match, and have no ETag', async () => {

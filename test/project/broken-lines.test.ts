@@ -26,8 +26,8 @@ const BROKEN_LINES: readonly BrokenLine[] = [
     file: 'handlers/users/user-changes.ts',
     line: "role: 'users.read'",
     broken: "role: 'users.write'",
-    tests: 'test/changes/query.test.ts',
-    sentence: 'the two paths > require users.read',
+    tests: 'test/http/responses.test.ts',
+    sentence: 'the role > of GET /api/v1/users/{id}/changes is users.read',
   },
   {
     file: 'lib/auth/token-verifier.ts',
@@ -90,7 +90,7 @@ const BROKEN_LINES: readonly BrokenLine[] = [
     line: 'MAX_TEXT_BYTES = 65_536',
     broken: 'MAX_TEXT_BYTES = 65_536_000',
     tests: 'test/engine/free-bytes.test.ts',
-    sentence: 'a page of more than 64 KB is the whole of a memory',
+    sentence: 'a page of more than 64 KB has a buffer of its own',
   },
   {
     file: 'test/lab/ledger/history.ts',
