@@ -129,7 +129,7 @@ describe('tokens', () => {
     [60, 54],
     [3600, 3570],
     [undefined, 270],
-  ])('that are valid for %s s are renewed after %i s', async (expires_in, seconds) => {
+  ])('with expires_in %s are renewed after %i seconds', async (expires_in, seconds) => {
     vi.useFakeTimers({ toFake: ['Date'] });
     onTestFinished(() => void vi.useRealTimers());
     let count = 0;
@@ -295,10 +295,11 @@ describe('an unavailable service', () => {
   test('that never responds receives the request again after the time limit, until the call is aborted', async () => {
     const leaving = new AbortController();
     const front = await startBreaking({
-      onResponse: () => {
+      onRequest: (request) => {
         if (front.seen.length === 3) leaving.abort(new Error('left'));
-        return new Promise(() => {});
+        return request;
       },
+      onResponse: () => new Promise(() => {}),
     });
     const users = usersAt(front.url, { retry: { attempts: 50, pause: 1, timeout: 200 } });
 
