@@ -22,7 +22,7 @@ test('the memory of a buffer is not freed if it is shared', () => {
   expect(String(short)).toBe('one,two');
 });
 
-test('a page of more than 64 KB is the whole of a memory, so that it can be freed after it is sent', () => {
+test('a page of more than 64 KB has a buffer of its own, so that it can be freed after it is sent', () => {
   const page = new JsonPage();
   page.begin();
   page.text(Buffer.alloc(65_536, 'x'), 0, 65_536);

@@ -11,12 +11,6 @@ type Send = (request: RawRequest) => Promise<HttpResponse>;
 type Fault = (request: RawRequest, send: Send) => Promise<HttpResponse>;
 type Json = Readonly<Record<string, unknown>>;
 
-/** Another method, as if the service took the request for it. */
-const withMethod =
-  (method: string, other: string): Fault =>
-  (request, sent) =>
-    sent(request.method === method ? { ...request, method: other } : request);
-
 const withResponse =
   (change: (response: HttpResponse, request: RawRequest) => HttpResponse): Fault =>
   async (request, sent) =>
@@ -81,7 +75,10 @@ const PLANTED: Readonly<Record<string, readonly [Check, Fault]>> = {
     of('listUsers'),
     (request, sent) => sent({ ...request, target: request.target.replace(/\?.*/, '') }),
   ],
-  'a method that is served without an operation': [ofMethods, withMethod('PURGE', 'OPTIONS')],
+  'a method that is served without an operation': [
+    ofMethods,
+    (request, sent) => sent(request.method === 'PURGE' ? { ...request, method: 'OPTIONS' } : request),
+  ],
   'a method that is missing in Allow': [ofMethods, withField('Allow', 'GET, OPTIONS')],
 };
 

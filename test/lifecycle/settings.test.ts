@@ -254,7 +254,7 @@ test.each<readonly [string, boolean, Variables]>([
     },
   ],
 ])(
-  'spans are sent as protobuf or not, and printed without a receiver alone: %s, %s',
+  'spans are sent as protobuf or not, and are printed only if there is no receiver: %s, %s',
   (_case, expected, variables) => {
     expect(read({ SVC_OTEL_ENABLED: 'true', ...variables }).otel).toMatchObject({
       exportsProtobuf: expected,

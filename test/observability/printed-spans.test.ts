@@ -9,7 +9,7 @@ afterEach(() => service.remove());
 
 const NANOSECONDS = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/;
 
-test('without an endpoint each span is a JSON object on a line of standard output, which one spans_printed says', async () => {
+test('without an endpoint each span is a JSON object on a line of standard output, and one spans_printed is logged', async () => {
   service = await startBuiltService({ SVC_OTEL_ENABLED: 'true' });
   const { traceId, spanId, headers } = traceOfCaller();
   const email = 'printed@example.com';

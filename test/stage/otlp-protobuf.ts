@@ -42,7 +42,7 @@ const TraceRequest = root.lookupType('ExportTraceServiceRequest');
 /**
  * An ExportTraceServiceRequest in the form of OTLP/JSON. A missing text, number or list has its default value.
  *
- * @throws if the bytes are no such message
+ * @throws if the bytes are not such a message
  */
 export function decodeTraceRequest(bytes: Uint8Array): Record<string, unknown> {
   const decoded = TraceRequest.toObject(TraceRequest.decode(bytes), {

@@ -64,10 +64,10 @@ test.each<[string, (history: History) => unknown]>([
 
 const keyed = { 'idempotency-key': 'one' };
 
-/** An update that its response describes otherwise. */
+/** Values that no version of the user has. */
 const ALTERED = { email: 'eve@example.com', full_name: 'Eve', is_active: false, updated_at: '2026-11-21' };
 
-/** The update is a deletion, and the read another request. */
+/** Makes the update a deletion, and the read another request. */
 function deleteUser({ updated, read, changes }: History, asked: Partial<Entry>): void {
   Object.assign(updated, { operation: 'delete', status: 204 });
   Object.assign(read, asked);
