@@ -25,8 +25,11 @@ describe.concurrent('a client too slow', () => {
     const connection = await connectTo(service.url);
     connection.send(create(await service.issuer.sign()));
     const drip = setInterval(() => connection.send(' '), 1000);
+    const started = Date.now();
 
     expect(await connection.answer()).toEqual(refusal('request_timeout_error', USERS));
+    // Slow clients are disconnected within 12 seconds.
+    expect(Date.now() - started).toBeLessThan(15_000);
     clearInterval(drip);
     expect(await connection.rest()).toBe('');
   });
