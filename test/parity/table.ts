@@ -183,6 +183,7 @@ const reads = [
   request(404, `GET ${UNKNOWN}`, 'an unknown user'),
   request(422, `GET ${USERS}42`, 'an id that is none'),
   request(422, `GET ${USERS}caf%C3%A9%20%7Bid%7D`, 'an encoded id that is none'),
+  request(422, `GET ${USERS}50%20%3F`, 'an id with an encoded question mark'),
   request(422, `GET ${USERS}a|b^c[d]\\e"f<g>`, 'an id of characters that should be encoded'),
   request(200, `GET ${ADA}`, 'a request ID of the caller', { fields: [['X-Request-ID', 'call/7f3a;n=1']] }),
   request(404, `GET ${UNKNOWN}`, 'a request ID that is too long', {
