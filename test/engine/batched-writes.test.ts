@@ -1,7 +1,10 @@
 import { sql } from 'kysely';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { withinRequest } from '../../lib/http/request-scope.ts';
+import { UserCreate } from '../../lib/users/user.ts';
+import { startComposition } from '../stage/composition.ts';
 import { openedDatabase } from '../stage/opened-database.ts';
+import { inDatabase } from '../stage/rows.ts';
 import { outcomesOf, prepare } from '../stage/statements.ts';
 import { until } from '../stage/until.ts';
 
@@ -90,4 +93,18 @@ describe('batched writes', () => {
     expect(await outcomesOf([givenUp])).toEqual([unavailable]);
     expect(await other).toEqual(written(2, 'waited for'));
   });
+});
+
+test('creates that arrive together are stored in the order of their emails, so that two statements never wait for each other', async () => {
+  const { service, database, stop } = await startComposition();
+  onTestFinished(stop);
+  const create = (name: string) =>
+    service.users.create(UserCreate.parse({ email: `${name}@example.com` }), {
+      actor: 'a',
+      request_id: 'r',
+    });
+  await Promise.all(['m', 'C', 'z', 'a'].map(create));
+  const rows = await inDatabase(database, 'SELECT email FROM users ORDER BY ctid');
+
+  expect(rows.map(({ email }) => String(email)[0])).toEqual(['a', 'C', 'm', 'z']);
 });

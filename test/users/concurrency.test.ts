@@ -1,8 +1,5 @@
-import { expect, onTestFinished, test } from 'vitest';
-import { UserCreate } from '../../lib/users/user.ts';
-import { startComposition } from '../stage/composition.ts';
+import { expect, test } from 'vitest';
 import { freshAddress, refusal, success, USERS, type UserBody, user } from '../stage/responses.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const { call, createUser } = serviceUnderTest();
@@ -45,20 +42,6 @@ test('concurrent creates each return their own user and have their own change, a
   expect(changes.map(({ type, subject }) => `${type} ${subject}`).sort()).toEqual(
     created.map((id) => `user.created ${id}`).sort(),
   );
-});
-
-test('creates that arrive together are stored in the order of their emails, so that two statements never wait for each other', async () => {
-  const { service, database, stop } = await startComposition();
-  onTestFinished(stop);
-  const create = (name: string) =>
-    service.users.create(UserCreate.parse({ email: `${name}@example.com` }), {
-      actor: 'a',
-      request_id: 'r',
-    });
-  await Promise.all(['m', 'C', 'z', 'a'].map(create));
-  const rows = await inDatabase(database, 'SELECT email FROM users ORDER BY ctid');
-
-  expect(rows.map(({ email }) => String(email)[0])).toEqual(['a', 'C', 'm', 'z']);
 });
 
 test('of 20 users that take one email at once, one gets it', async () => {
