@@ -70,8 +70,10 @@ async function runPending(session: MigrationSession, known: Migrations, log?: Ev
     const endReport = log && engine.hasOwnSessions ? reportWaits(session, log, name) : () => {};
     await retryOnConflict(() => migration(send, engine)).finally(endReport);
     const timestamp = new Date().toISOString();
-    await send(
-      sql`insert into kysely_migration (name, timestamp) values (${name}, ${timestamp}) on conflict do nothing`,
+    await retryOnConflict(() =>
+      send(
+        sql`insert into kysely_migration (name, timestamp) values (${name}, ${timestamp}) on conflict do nothing`,
+      ),
     );
   }
 }
