@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -61,7 +61,11 @@ async function installed(
       // What npm and apt-get say first is the reason; the rest is where it happened.
       throw new Error(String(error.message).split('\n').slice(0, 5).join(' '));
     });
-    await run('mv', ['-T', draft, folder]);
+    await rename(draft, folder).catch(async (error) => {
+      await rm(draft, { recursive: true });
+      // Another process may have finished at the same time.
+      if (!existsSync(folder)) throw error;
+    });
   }
   return folder;
 }
