@@ -31,6 +31,8 @@ async function write(hasEnded: () => boolean): Promise<readonly number[]> {
   for (let turn = 0; !hasEnded(); turn += 1) {
     const [method, path, body] = nextWrite(turn);
     const { status } = await service.call(method, path, body);
+    // On an engine that is serializable, a conflict may last for longer than the time limit.
+    if (status === 503) continue;
     expect([200, 201, 204]).toContain(status);
     done[turn % 3] = (done[turn % 3] ?? 0) + 1;
   }
