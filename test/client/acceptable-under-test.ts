@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, onTestFinished } from 'vitest';
 import type { Breaking } from '../accept/faults.ts';
 import { type Acceptable, startAcceptable, startBreaking } from '../accept/stage.ts';
-import { openFiles, runCommand, startCommand, variablesFor } from './command.ts';
+import { openFiles, startCommand, variablesFor } from './command.ts';
 
 type CommandOptions = Parameters<typeof startCommand>[2];
 
@@ -55,7 +55,7 @@ export function acceptableUnderTest() {
     /** Writes the cursor of the latest change to a file, and returns its path. */
     async storeHead(name: string): Promise<string> {
       const cursor = files.pathOf(name);
-      await runCommand(['export', '--cursor', cursor], given);
+      await start(['export', '--cursor', cursor]).ended;
       return cursor;
     },
     /** The content of the response to a request of another caller; undefined without content. */

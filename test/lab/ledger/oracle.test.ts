@@ -30,21 +30,25 @@ type Remains = ReturnType<typeof createRemains>;
 async function faultsOf(remains: Remains): Promise<readonly string[]> {
   const ledger = new Ledger();
   ledger.enter({
-    ...{
-      operation: 'read',
-      method: 'GET',
-      path: '/x?y',
-      requestId: 'one',
-      isLost: false,
-      sent: 1,
-      answered: 2,
-    },
-    ...{ status: remains.status, responseHeaders: remains.headers, body: JSON.stringify(remains.problem) },
+    operation: 'read',
+    method: 'GET',
+    path: '/x?y',
+    requestId: 'one',
+    isLost: false,
+    sent: 1,
+    answered: 2,
+    status: remains.status,
+    responseHeaders: remains.headers,
+    body: JSON.stringify(remains.problem),
   } satisfies Entry);
   status = remains.plainStatus;
   const host = {
-    ...{ isAlive: () => true, signal: () => true, exited: Promise.resolve(remains.exit) },
-    ...{ errors: () => remains.errors, printed: () => remains.printed, events: () => remains.events },
+    isAlive: () => true,
+    signal: () => true,
+    exited: Promise.resolve(remains.exit),
+    errors: () => remains.errors,
+    printed: () => remains.printed,
+    events: () => remains.events,
   } as Partial<Suspect['host']> as Suspect['host'];
   const postgres = { countSessions: async () => remains.sessions };
   const url = `http://127.0.0.1:${port}`;
