@@ -1,5 +1,5 @@
-import { beforeAll, expect, inject, test } from 'vitest';
-import { addressOf, startProxy } from '../stage/proxy.ts';
+import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { addressOf, startProxy, through } from '../stage/proxy.ts';
 import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
@@ -20,14 +20,16 @@ const service = serviceUnderTest(() => ({
   SVC_POSTGRES_POOL_TIMEOUT: '3',
 }));
 
+/** The path of a user. A connection that died in the test before may cost one request. */
+const storedUser = () =>
+  until('a user', async () => {
+    const { status, body } = await service.call('POST', USERS, { email: freshAddress() });
+    return status === 201 && USERS + (body as UserBody).id;
+  });
+
 /** The network forgets all connections: those for reads, for writes and for single statements. */
 async function withDeadConnections(): Promise<string> {
-  // A connection that died in the test before may cost one request.
-  const created = await until('a user', async () => {
-    const { status, body } = await service.call('POST', USERS, { email: freshAddress() });
-    return status === 201 ? (body as UserBody) : undefined;
-  });
-  const path = USERS + created.id;
+  const path = await storedUser();
   await until('no more connections are opened', async () => {
     const before = proxy.accepted;
     await Promise.all(
@@ -70,4 +72,28 @@ test('the dead connections cost a caller that writes one after another at most o
   }
 
   expect(statuses.filter((status) => status !== 200).length).toBeLessThanOrEqual(1);
+});
+
+test('a connection whose statement PostgreSQL begins late is not closed', async () => {
+  const asked = Promise.withResolvers<void>();
+  let isSent = false;
+  proxy.requestsThrough(() =>
+    through(async (chunk, push) => {
+      isSent ||= chunk.includes('begun late');
+      if (chunk.includes('begun late')) await asked.promise;
+      push(chunk);
+    }),
+  );
+  // Meanwhile, a session that asks which of them are busy gets no row.
+  proxy.answersThrough(() =>
+    through(async (chunk, push) => {
+      push(chunk);
+      if (isSent && chunk.includes('SELECT 0\0')) setTimeout(asked.resolve, 50);
+    }),
+  );
+  onTestFinished(() => proxy.pass());
+  proxy.cutAll();
+  const path = await storedUser();
+
+  expect((await service.call('PATCH', path, { full_name: 'begun late' })).status).toBe(200);
 });

@@ -17,8 +17,7 @@ export async function startComposition(variables: Variables = {}) {
   const lines: Record<string, unknown>[] = [];
   const log = createEventLog(settings, (line) => lines.push(JSON.parse(line)));
   const service = composeService({ settings, log });
-  // As at the start of a host, migrations that fail are tried again.
-  await runMigrations(settings.postgres).catch(() => runMigrations(settings.postgres));
+  await runMigrations(settings.postgres);
 
   /** The complete response to an event by its name. The caller has both roles unless `particulars` has a token. */
   async function call(

@@ -10,11 +10,14 @@ const MAX_SILENCE_MS = 250;
 const MIN_ASK_INTERVAL_MS = 500;
 const RUNNING_ASK_INTERVAL_MS = 2000;
 
+/** After a pause of the machine, PostgreSQL begins within this time with a statement that has arrived. */
+const BEGIN_DELAY_MS = 100;
+
 /** A response that has arrived is read within this time. */
 const READ_DELAY_MS = 20;
 
-/** Time limit of opening the session that asks, and of its question. */
-const TIME_LIMIT_MS = 500;
+/** Time limit of opening the session that asks, and of its two questions. */
+const TIME_LIMIT_MS = 600;
 
 const DEAD = 'the connection is dead: PostgreSQL has no statement of it in progress';
 
@@ -68,8 +71,8 @@ export class DeadSessionWatch {
   }
 
   /**
-   * With `SET role` PostgreSQL hides the state of a session, but shows its locks. A name may lead to several servers:
-   * one that started at another time says nothing. @throws if PostgreSQL cannot be asked
+   * Those that PostgreSQL shows as idle twice. A name may lead to several servers: one that started at another time says
+   * nothing. @throws if PostgreSQL cannot be asked
    */
   async #findIdle(suspects: readonly Session[]): Promise<readonly Session[]> {
     const [{ at }] = suspects as readonly [Session];
@@ -77,21 +80,28 @@ export class DeadSessionWatch {
     const limit = setTimeout(() => asking.abandon(), TIME_LIMIT_MS);
     try {
       await asking.openInTime();
-      const { rows } = await asking.query(
-        `select pid, coalesce(state, (select 'active' from pg_locks where pg_locks.pid = one.pid limit 1)) as state
-        from pg_stat_activity as one where pid = any($1) and state is distinct from 'idle'`,
-        [suspects.map(({ processID }) => processID)],
-      );
-      const busy = new Map(rows.map(({ pid, state }) => [Number(pid), state]));
       const ofServer = suspects.filter(({ serverStarted }) => serverStarted === asking.serverStarted);
-      for (const session of ofServer)
-        if (busy.get(session.processID)) session.seenRunningAt = performance.now();
-      return ofServer.filter(({ processID }) => !busy.has(processID));
+      const idle = await idleOf(ofServer, asking);
+      if (idle.length > 0) await sleep(BEGIN_DELAY_MS);
+      return await idleOf(idle, asking);
     } finally {
       clearTimeout(limit);
       asking.abandon();
     }
   }
+}
+
+/** With `SET role` PostgreSQL hides the state of a session, but shows its locks. */
+async function idleOf(suspects: readonly Session[], asking: Session): Promise<readonly Session[]> {
+  if (suspects.length === 0) return [];
+  const { rows } = await asking.query(
+    `select pid, coalesce(state, (select 'active' from pg_locks where pg_locks.pid = one.pid limit 1)) as state
+    from pg_stat_activity as one where pid = any($1) and state is distinct from 'idle'`,
+    [suspects.map(({ processID }) => processID)],
+  );
+  const busy = new Map(rows.map(({ pid, state }) => [Number(pid), state]));
+  for (const session of suspects) if (busy.get(session.processID)) session.seenRunningAt = performance.now();
+  return suspects.filter(({ processID }) => !busy.has(processID));
 }
 
 /** Whether a response has been due for too long, and PostgreSQL has not shown lately that it runs the statement. */
