@@ -1,6 +1,7 @@
-import { exportJWK, importJWK, type JWK, type JWTHeaderParameters } from 'jose';
-import { beforeAll, describe, expect, test } from 'vitest';
-import { type Gate, startGate } from '../stage/gate.ts';
+import { type CryptoKey, exportJWK, importJWK } from 'jose';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { Settings } from '../../lib/settings/settings.ts';
+import { startGate } from '../stage/gate.ts';
 import { startVerifier } from '../stage/keys.ts';
 import type { IssuerKey } from '../stage/tokens.ts';
 
@@ -8,27 +9,14 @@ const ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'],
 ] as const;
 
-const withoutKid = { kid: undefined } as unknown as Partial<JWTHeaderParameters>;
+const withoutKid = { kid: undefined };
 
-let gate: Gate;
-let narrow: Gate;
-let keys: readonly IssuerKey[];
-let second: IssuerKey;
-
-// The keys exist before the service first fetches them.
-beforeAll(async () => {
-  gate = await startGate();
-  narrow = await startGate({ SVC_OAUTH_ALGORITHMS: 'ES256, EdDSA' });
-  keys = await Promise.all(ALGORITHMS.map((alg) => gate.issuer.addKey(alg)));
-  second = await gate.issuer.addKey('ES256');
-  return () => Promise.all([gate.stop(), narrow.stop()]);
-});
-
-const keyOf = (alg: string): IssuerKey => keys.find((key) => key.alg === alg) as IssuerKey;
+const gate = await startGate({ onTestFinished: afterAll });
+// The keys exist before the service first fetches them. ES256 has two.
+const keys = await Promise.all([...ALGORITHMS, 'ES256'].map((alg) => gate.issuer.addKey(alg)));
 
 describe('by default a token can be signed with', () => {
-  test.each(ALGORITHMS)('%s', async (alg) => {
-    const key = keyOf(alg);
+  test.each(keys)('$alg', async (key) => {
     const token = await gate.issuer.sign({}, {}, { key });
 
     await gate.expectAccepted(token);
@@ -38,12 +26,12 @@ describe('by default a token can be signed with', () => {
 });
 
 test('a token without a kid is verified with each key of its algorithm', async () => {
-  for (const key of [keyOf('ES256'), second]) {
+  for (const key of keys.filter(({ alg }) => alg === 'ES256'))
     await gate.expectAccepted(await gate.issuer.sign({ jti: key.kid }, withoutKid, { key }));
-  }
 });
 
 test('SVC_OAUTH_ALGORITHMS excludes the algorithms that it does not name', async () => {
+  const narrow = await startGate({ onTestFinished }, { SVC_OAUTH_ALGORITHMS: 'ES256, EdDSA' });
   const elliptic = await narrow.issuer.addKey('ES256');
   const edwards = await narrow.issuer.addKey('EdDSA');
   const [rsa] = narrow.issuer.keys;
@@ -53,40 +41,32 @@ test('SVC_OAUTH_ALGORITHMS excludes the algorithms that it does not name', async
   await narrow.expectRefused(await narrow.issuer.sign({}, {}, { key: rsa as IssuerKey }));
 });
 
-type Algorithms = NonNullable<Parameters<typeof startVerifier>[0]>['algorithms'];
-
 /**
  * The statuses of tokens of one key, each with another `alg` in its header. The provider serves this key as `shown`,
  * beside one that is always good.
  */
 async function judgedBy(
-  algorithms: NonNullable<Algorithms>,
-  { made, shown }: { made: string; shown: Partial<JWK> },
+  algorithms: Settings['oauth']['algorithms'],
+  { made, shown }: { made: string; shown: object },
   algs: readonly string[],
 ): Promise<readonly number[]> {
-  const { issuer, judge, stop } = await startVerifier({ algorithms });
+  const { issuer, judge } = await startVerifier({ onTestFinished }, { algorithms });
   const key = await issuer.addKey(made);
+  const jwk = await exportJWK(key.privateKey);
   const good = await issuer.addKey('ES384');
-  const keys = [{ ...key.publicJwk, ...shown }, good.publicJwk];
-  issuer.answer((_request, response) => response.end(JSON.stringify({ keys })));
+  issuer.publish([{ ...key.publicJwk, ...shown }, good.publicJwk]);
   const statuses = [];
   for (const alg of algs) {
-    const { privateKey } = await signer(key, alg);
+    // The same key, with which Web Crypto can sign another algorithm.
+    const privateKey = (await importJWK({ ...jwk, alg }, alg)) as CryptoKey;
     statuses.push(await judge(await issuer.sign({}, { alg }, { key: { ...key, privateKey } })));
   }
-  await stop();
   return statuses;
-}
-
-/** The same key, with which Web Crypto can sign another algorithm. */
-async function signer(key: IssuerKey, alg: string): Promise<Pick<IssuerKey, 'privateKey'>> {
-  const jwk = { ...(await exportJWK(key.privateKey)), alg };
-  return { privateKey: (await importJWK(jwk, alg)) as IssuerKey['privateKey'] };
 }
 
 describe('a key verifies only tokens of', () => {
   const RSA = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'];
-  const unnamed = { alg: undefined } as unknown as Partial<JWK>;
+  const unnamed = { alg: undefined };
   const only = (alg: string) => RSA.map((name) => (name === alg ? 200 : 401));
 
   test.each(RSA)('its own algorithm: %s', async (alg) => {
@@ -117,10 +97,10 @@ describe('a key verifies only tokens of', () => {
 });
 
 describe('Ed25519 is another name of EdDSA', () => {
-  test.each<[string, Partial<JWK>]>([
+  test.each([
     ['a key for EdDSA', { alg: 'EdDSA' }],
     ['a key for Ed25519', { alg: 'Ed25519' }],
-    ['a key that names no algorithm', { alg: undefined } as unknown as Partial<JWK>],
+    ['a key that names no algorithm', { alg: undefined }],
   ])('with %s', async (_case, shown) => {
     const key = { made: 'EdDSA', shown };
 

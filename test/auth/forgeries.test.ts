@@ -1,34 +1,26 @@
 import { createPublicKey, generateKeyPairSync, KeyObject, sign } from 'node:crypto';
 import fc from 'fast-check';
-import { exportJWK } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { encoded, forged, goodParts, hmac, rs256 } from '../stage/forge.ts';
-import { type Gate, startGate } from '../stage/gate.ts';
-import { type IssuerKey, startIssuer } from '../stage/tokens.ts';
+import { startGate } from '../stage/gate.ts';
+import { startIssuer } from '../stage/tokens.ts';
 
-let gate: Gate;
-let attacker: Awaited<ReturnType<typeof startIssuer>>;
-let attackerKey: IssuerKey;
-let elliptic: IssuerKey;
-
-beforeAll(async () => {
-  [gate, attacker] = await Promise.all([startGate(), startIssuer()]);
-  attackerKey = await attacker.rotate('RS256');
-  elliptic = await gate.issuer.addKey('ES256');
-});
+const gate = await startGate({ onTestFinished: afterAll });
+const attacker = await startIssuer();
+const attackerKey = await attacker.rotate('RS256');
+const elliptic = await gate.issuer.addKey('ES256');
+const { key, header, claims } = goodParts(gate);
 
 // The unmodified token is accepted after all refusals, and no other server received a request for keys.
 afterAll(async () => {
-  await gate.expectAccepted(await gate.issuer.sign());
+  await gate.expectAccepted(withHeader({}));
   expect(attacker.fetches).toBe(0);
-  await Promise.all([gate.stop(), attacker.stop()]);
+  await attacker.stop();
 });
 
 /** A good token of the issuer with another header. */
-function withHeader(change: Record<string, unknown>, key?: IssuerKey): string {
-  const good = goodParts(gate);
-  return forged({ ...good.header, ...change }, good.claims, rs256(key ?? good.key));
-}
+const withHeader = (change: object, signedWith = key) =>
+  forged({ ...header, ...change }, claims, rs256(signedWith));
 
 test('the parts from which the forgeries are made form a good token', async () => {
   await gate.expectAccepted(withHeader({}));
@@ -36,7 +28,6 @@ test('the parts from which the forgeries are made form a good token', async () =
 
 describe('a token without a signature is 401', () => {
   test.each(['none', 'None', 'NONE', 'nOnE', ''])('alg %j', async (alg) => {
-    const { header, claims } = goodParts(gate);
     const input = `${encoded({ ...header, alg })}.${encoded(claims)}`;
 
     for (const token of [input, `${input}.`, `${input}.${encoded('none')}`]) await gate.expectRefused(token);
@@ -49,15 +40,12 @@ describe('a token without a signature is 401', () => {
     ['too few zeros', 64],
     ['too many zeros', 512],
   ])('a signature of %s', async (_case, length) => {
-    const { header, claims } = goodParts(gate);
-
     await gate.expectRefused(forged(header, claims, () => Buffer.alloc(length)));
   });
 });
 
 describe('a token signed with a public key as secret is 401', () => {
   test.each(['HS256', 'HS384', 'HS512'])('%s', async (alg) => {
-    const { key, header, claims } = goodParts(gate);
     const publicKey = createPublicKey(KeyObject.from(key.privateKey));
     const secrets = [
       publicKey.export({ type: 'spki', format: 'pem' }),
@@ -78,18 +66,18 @@ describe('a token signed with a public key as secret is 401', () => {
 
 describe("an attacker's key in the token is 401", () => {
   test.each([
-    ['only as the signing key', async () => ({})],
-    ['jwk', async () => ({ jwk: attackerKey.publicJwk })],
-    ['jwk, without a kid', async () => ({ jwk: attackerKey.publicJwk, kid: undefined })],
-    ['jku', async () => ({ jku: attacker.jwksUri })],
-    ["jku, with the attacker's kid", async () => ({ jku: attacker.jwksUri, kid: attackerKey.kid })],
-    ['x5u', async () => ({ x5u: attacker.jwksUri })],
-    ['x5c', async () => ({ x5c: [encoded((await exportJWK(attackerKey.privateKey)).n)] })],
-    ['x5t', async () => ({ x5t: 'dGh1bWJwcmludA', 'x5t#S256': 'dGh1bWJwcmludA' })],
-    ['iss', async () => ({ iss: attacker.issuer })],
-    ['no kid', async () => ({ kid: undefined })],
-  ])('%s', async (_case, header) => {
-    await gate.expectRefused(withHeader(await header(), attackerKey));
+    ['only as the signing key', {}],
+    ['jwk', { jwk: attackerKey.publicJwk }],
+    ['jwk, without a kid', { jwk: attackerKey.publicJwk, kid: undefined }],
+    ['jku', { jku: attacker.jwksUri }],
+    ["jku, with the attacker's kid", { jku: attacker.jwksUri, kid: attackerKey.kid }],
+    ['x5u', { x5u: attacker.jwksUri }],
+    ['x5c', { x5c: [encoded(attackerKey.publicJwk.n)] }],
+    ['x5t', { x5t: 'dGh1bWJwcmludA', 'x5t#S256': 'dGh1bWJwcmludA' }],
+    ['iss', { iss: attacker.issuer }],
+    ['no kid', { kid: undefined }],
+  ])('%s', async (_case, change) => {
+    await gate.expectRefused(withHeader(change, attackerKey));
   });
 
   test("the attacker's issuer with the attacker's key", async () => {
@@ -102,13 +90,10 @@ describe('a kid that would be a path, a URL or a query elsewhere is 401', () => 
   test.each([
     ...['../../../../dev/null', '/dev/null', "key-1' OR '1'='1", '1; DROP TABLE users'],
     ...['http://127.0.0.1/jwks', '$(id)', '__proto__', 'constructor', '', '*', 'KEY-1'],
+    ...[1, null, ['key-1'], { kid: 'key-1' }, true],
   ])('%j', async (kid) => {
     await gate.expectRefused(withHeader({ kid }));
     await gate.expectRefused(withHeader({ kid }, attackerKey));
-  });
-
-  test.each([[1], [null], [['key-1']], [{ kid: 'key-1' }], [true]])('%j', async (kid) => {
-    await gate.expectRefused(withHeader({ kid }));
   });
 });
 
@@ -123,16 +108,12 @@ describe('critical header parameters are 401', () => {
     ['alg', { crit: ['alg'] }],
     ['null', { crit: null }],
     ['a text', { crit: 'b64' }],
-  ])('%s', async (_case, header) => {
-    await gate.expectRefused(withHeader(header));
-  });
-
-  test('b64 that is not listed as critical', async () => {
-    await gate.expectRefused(withHeader({ b64: false }));
+    ['b64 that is not listed as critical', { b64: false }],
+  ])('%s', async (_case, change) => {
+    await gate.expectRefused(withHeader(change));
   });
 
   test('b64 with an unencoded payload', async () => {
-    const { key, header, claims } = goodParts(gate);
     const head = encoded({ ...header, b64: false, crit: ['b64'] });
     const signature = encoded(rs256(key)(`${head}.${JSON.stringify(claims)}`));
 
@@ -144,16 +125,12 @@ describe('critical header parameters are 401', () => {
 describe('a token with another algorithm than its key has is 401', () => {
   test.each([
     ...['RS384', 'RS512', 'PS256', 'ES256', 'EdDSA', 'RS1', 'rs256', 'RS256 ', 'ES256K', 'RSA-OAEP', 'dir'],
-  ])('%s', async (alg) => {
-    await gate.expectRefused(withHeader({ alg }));
-  });
-
-  test.each([[undefined], [null], [256], [['RS256']], [{ name: 'RS256' }], [true]])('%j', async (alg) => {
+    ...[undefined, null, 256, ['RS256'], { name: 'RS256' }, true],
+  ])('%j', async (alg) => {
     await gate.expectRefused(withHeader({ alg }));
   });
 
   test('a signature with another padding or digest than its name says', async () => {
-    const { key, header, claims } = goodParts(gate);
     const privateKey = KeyObject.from(key.privateKey);
     const signatures = [
       (input: string) => sign('sha512', Buffer.from(input), privateKey),
@@ -165,22 +142,19 @@ describe('a token with another algorithm than its key has is 401', () => {
   });
 
   test('an elliptic signature in another form, of another key or of zeros', async () => {
-    const { header, claims } = goodParts(gate);
     const named = { ...header, alg: 'ES256', kid: elliptic.kid };
-    const privateKey = KeyObject.from(elliptic.privateKey);
-    const asDer = (input: string) => sign('sha256', Buffer.from(input), privateKey);
-    const asPair = (input: string) =>
-      sign('sha256', Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' });
+    const own = KeyObject.from(elliptic.privateKey);
+    const other = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
+    const asDer = (input: string) => sign('sha256', Buffer.from(input), own);
+    const asPair = (by: KeyObject) => (input: string) =>
+      sign('sha256', Buffer.from(input), { key: by, dsaEncoding: 'ieee-p1363' });
 
-    await gate.expectAccepted(forged(named, claims, asPair));
+    await gate.expectAccepted(forged(named, claims, asPair(own)));
     await gate.expectRefused(forged(named, claims, asDer));
     await gate.expectRefused(forged(named, claims, () => Buffer.alloc(64)));
-    await gate.expectRefused(forged({ ...named, kid: header.kid }, claims, asPair));
-    await gate.expectRefused(forged({ ...header, kid: elliptic.kid }, claims, asPair));
-    const other = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
-    const byOther = (input: string) =>
-      sign('sha256', Buffer.from(input), { key: other, dsaEncoding: 'ieee-p1363' });
-    await gate.expectRefused(forged(named, claims, byOther));
+    await gate.expectRefused(forged({ ...named, kid: header.kid }, claims, asPair(own)));
+    await gate.expectRefused(forged({ ...header, kid: elliptic.kid }, claims, asPair(own)));
+    await gate.expectRefused(forged(named, claims, asPair(other)));
   });
 });
 
@@ -188,17 +162,16 @@ describe('a modified token is 401, also after the original was accepted', () => 
   test('with any claim changed', async () => {
     const token = await gate.issuer.sign({ roles: ['orders.read'] });
     await gate.expectForbidden(token);
-    const [header, , signature] = token.split('.');
-    const { claims } = goodParts(gate);
+    const [head, , signature] = token.split('.');
 
-    await gate.expectRefused(`${header}.${encoded(claims)}.${signature}`);
+    await gate.expectRefused(`${head}.${encoded(claims)}.${signature}`);
   });
 
   test('with the signature of another token', async () => {
-    const [header, payload] = (await gate.issuer.sign({ jti: '1' })).split('.');
+    const [head, payload] = (await gate.issuer.sign({ jti: '1' })).split('.');
     const [, , signature] = (await gate.issuer.sign({ jti: '2' })).split('.');
 
-    await gate.expectRefused(`${header}.${payload}.${signature}`);
+    await gate.expectRefused(`${head}.${payload}.${signature}`);
   });
 
   test('with any character changed', { timeout: 180_000 }, async () => {
@@ -232,14 +205,11 @@ describe('a header that is not a JSON object is 401', () => {
     ['no JSON', '{"alg":"RS256"'],
     ['nothing', ' '],
     ['nested without end', '['.repeat(10_000)],
-  ])('%s', async (_case, header) => {
-    const { key, claims } = goodParts(gate);
-
-    await gate.expectRefused(forged(header, claims, rs256(key)));
+  ])('%s', async (_case, text) => {
+    await gate.expectRefused(forged(text, claims, rs256(key)));
   });
 
   test('not UTF-8', async () => {
-    const { key, header, claims } = goodParts(gate);
     const bytes = Buffer.from(JSON.stringify({ ...header, x: '?' }));
     bytes[bytes.indexOf('?')] = 0xff;
 
@@ -247,7 +217,6 @@ describe('a header that is not a JSON object is 401', () => {
   });
 
   test.each(['header', 'payload'])('a byte order mark before the %s', async (part) => {
-    const { key, header, claims } = goodParts(gate);
     const marked = (value: object, name: string) => (name === part ? '\ufeff' : '') + JSON.stringify(value);
 
     await gate.expectRefused(forged(marked(header, 'header'), marked(claims, 'payload'), rs256(key)));
@@ -255,7 +224,6 @@ describe('a header that is not a JSON object is 401', () => {
 });
 
 test('an encrypted token is 401', async () => {
-  const { claims, header } = goodParts(gate);
   const parts = [{ ...header, alg: 'RSA-OAEP-256', enc: 'A256GCM' }, 'key', 'iv', claims, 'tag'];
 
   await gate.expectRefused(parts.map(encoded).join('.'));

@@ -1,23 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, type TestContext, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startVerifier } from '../stage/keys.ts';
 import type { IssuerKey } from '../stage/tokens.ts';
 import { BUSY_S, until } from '../stage/until.ts';
-
-type Options = Parameters<typeof startVerifier>[0];
-
-async function start({ onTestFinished }: TestContext, options?: Options) {
-  const verifier = await startVerifier(options);
-  onTestFinished(verifier.stop);
-  return verifier;
-}
 
 const unknownKey = (index: number) => ({ kid: `unknown-${index}` });
 
 // Concurrently, because some of them wait for up to two seconds between two fetches.
 describe.concurrent('the keys', () => {
   test('are not fetched before the service starts or the first token arrives', async (context) => {
-    const { issuer, judge } = await start(context);
+    const { issuer, judge } = await startVerifier(context);
     await sleep(200);
     expect(issuer.fetches).toBe(0);
 
@@ -26,14 +18,14 @@ describe.concurrent('the keys', () => {
   });
 
   test('are refreshed in the background', async (context) => {
-    const { issuer, keySet } = await start(context, { refreshEvery: 100 });
+    const { issuer, keySet } = await startVerifier(context, { refreshEvery: 100 });
     keySet.start();
 
     await until('four fetches', () => issuer.fetches >= 4);
   });
 
   test('are fetched once for any number of waiting tokens', async (context) => {
-    const { issuer, judge } = await start(context);
+    const { issuer, judge } = await startVerifier(context);
     const tokens = await Promise.all(
       Array.from({ length: 50 }, (_, index) => issuer.sign({ jti: `${index}` })),
     );
@@ -51,7 +43,7 @@ describe.concurrent('the keys', () => {
 
 describe.concurrent('after a rotation', () => {
   test('a new key is accepted within 2 seconds of its first use', async (context) => {
-    const { issuer, judge, untilJudged } = await start(context);
+    const { issuer, judge, untilJudged } = await startVerifier(context);
     await judge(await issuer.sign());
     await issuer.addKey('ES256');
 
@@ -60,17 +52,18 @@ describe.concurrent('after a rotation', () => {
   });
 
   test('a new key is accepted at its first use if the last fetch is 2 seconds old', async (context) => {
-    let time = Date.now();
-    const { issuer, judge } = await start(context, { now: () => time });
+    const { issuer, judge, pass } = await startVerifier(context);
     await judge(await issuer.sign());
     await issuer.addKey('ES256');
-    time += 2100;
+    pass(2.1);
 
     expect(await judge(await issuer.sign())).toBe(200);
   });
 
   test('of two keys whose tokens were accepted before, only the removed one is refused', async (context) => {
-    const { issuer, judge, untilJudged, counts, keySet } = await start(context, { refreshEvery: 500 });
+    const { issuer, judge, untilJudged, counts, keySet } = await startVerifier(context, {
+      refreshEvery: 500,
+    });
     const removed = issuer.keys[0] as IssuerKey;
     const kept = await issuer.addKey('ES256');
     keySet.start();
@@ -79,7 +72,7 @@ describe.concurrent('after a rotation', () => {
     for (const token of [...tokens, ...tokens]) expect(await judge(token)).toBe(200);
     expect(counts.hits).toBe(2);
 
-    issuer.answer((_request, response) => response.end(JSON.stringify({ keys: [kept.publicJwk] })));
+    issuer.publish([kept.publicJwk]);
     await untilJudged(ofRemoved, 401);
     expect(await judge(ofKept)).toBe(200);
     expect(await judge(ofRemoved)).toBe(401);
@@ -91,7 +84,7 @@ describe.concurrent('after a rotation', () => {
   ])(
     'a new key with %s replaces the old one within 2 seconds, while other tokens stay remembered',
     async ([, isNamed], context) => {
-      const { issuer, judge, counts, untilJudged } = await start(context);
+      const { issuer, judge, counts, untilJudged } = await startVerifier(context);
       const [old] = issuer.keys as [IssuerKey];
       const kept = await issuer.addKey('EdDSA');
       const ofKept = await issuer.sign({}, {}, { key: kept });
@@ -102,10 +95,10 @@ describe.concurrent('after a rotation', () => {
       // The order of members means nothing, and a token may have several audiences.
       const reordered = Object.fromEntries(Object.entries(kept.publicJwk).reverse());
       const renamed = isNamed ? { ...unnamed, kid: old.kid } : unnamed;
-      issuer.answer((_request, response) => response.end(JSON.stringify({ keys: [renamed, reordered] })));
+      issuer.publish([renamed, reordered]);
       const token = await issuer.sign(
         { aud: ['a third', issuer.audience] },
-        (isNamed ? { kid: old.kid } : { kid: undefined }) as { kid: string },
+        { kid: isNamed ? old.kid : undefined },
         { key: next },
       );
 
@@ -118,17 +111,16 @@ describe.concurrent('after a rotation', () => {
     },
   );
 
-  test.for([310_000, -310_000])(
-    'a process that was frozen fetches overdue keys before it verifies a token: its clock differs by %i ms',
+  test.for([310, -310])(
+    'a process that was frozen fetches overdue keys before it verifies a token: its clock differs by %i s',
     async (difference, context) => {
-      let skipped = 0;
-      const { issuer, judge } = await start(context, { now: () => Date.now() + skipped });
+      const { issuer, judge, pass } = await startVerifier(context);
       const token = await issuer.sign();
       expect(await judge(token)).toBe(200);
       await issuer.rotate('ES256');
       // Then the pause between two fetches is over for a clock that was set back, too.
       await sleep(2100);
-      skipped = difference;
+      pass(difference);
 
       expect(await judge(token)).toBe(401);
       expect(await judge(await issuer.sign())).toBe(200);
@@ -138,13 +130,13 @@ describe.concurrent('after a rotation', () => {
 
 describe.concurrent('when the clock is set back by an hour', () => {
   test('the keys are refreshed, and a removed key is refused', async (context) => {
-    let back = 0;
-    const now = () => Date.now() - back;
-    const { issuer, keySet, judge, untilJudged } = await start(context, { refreshEvery: 3000, now });
+    const { issuer, keySet, judge, untilJudged, pass } = await startVerifier(context, {
+      refreshEvery: 3000,
+    });
     keySet.start();
     const token = await issuer.sign();
     expect(await judge(token)).toBe(200);
-    back = 3_600_000;
+    pass(-3600);
     // Also if a token of an unknown key has arrived in between.
     expect(await judge(await issuer.sign({}, unknownKey(1)))).toBe(401);
     await issuer.rotate('ES256');
@@ -153,10 +145,9 @@ describe.concurrent('when the clock is set back by an hour', () => {
   });
 
   test('a new key is accepted within about two seconds', async (context) => {
-    let back = 0;
-    const { issuer, judge, untilJudged } = await start(context, { now: () => Date.now() - back });
+    const { issuer, judge, untilJudged, pass } = await startVerifier(context);
     await judge(await issuer.sign());
-    back = 3_600_000;
+    pass(-3600);
     await issuer.addKey('ES256');
 
     expect(await untilJudged(await issuer.sign(), 200)).toBeLessThan(2000 + 1000 * BUSY_S);
@@ -165,8 +156,7 @@ describe.concurrent('when the clock is set back by an hour', () => {
 
 describe.concurrent('many tokens with unknown keys', () => {
   test('cause at most one fetch per 2 seconds, and are all refused', async (context) => {
-    let time = Date.now();
-    const { issuer, judge } = await start(context, { now: () => time });
+    const { issuer, judge, pass } = await startVerifier(context, { isClockStopped: true });
     await judge(await issuer.sign());
     const fetchedAt: number[] = [];
     for (let seconds = 0; seconds <= 6; seconds += 0.5) {
@@ -177,7 +167,7 @@ describe.concurrent('many tokens with unknown keys', () => {
       expect(new Set(await Promise.all(storm))).toEqual(new Set([401]));
       expect(await judge(await issuer.sign({ jti: `${seconds}` }))).toBe(200);
       if (issuer.fetches > fetches) fetchedAt.push(seconds);
-      time += 500;
+      pass(0.5);
     }
 
     expect(fetchedAt).toEqual([2, 4, 6]);
@@ -189,9 +179,7 @@ describe.concurrent('many tokens with a known kid and a bad signature', () => {
   const forged = async (token: string) => `${token.slice(0, token.lastIndexOf('.'))}.${'A'.repeat(86)}`;
 
   test('cause fetches after 2, 4, 8 and more seconds, up to a minute, and are 401 whatever the fetches do', async (context) => {
-    // The clock moves with the test alone, however long that takes.
-    let time = Date.now();
-    const { issuer, judge } = await start(context, { now: () => time });
+    const { issuer, judge, pass } = await startVerifier(context, { isClockStopped: true });
     const token = await issuer.sign();
     expect(await judge(token)).toBe(200);
     const fetchedAt: number[] = [];
@@ -204,24 +192,22 @@ describe.concurrent('many tokens with a known kid and a bad signature', () => {
       expect(new Set(await Promise.all(storm))).toEqual(new Set([401]));
       expect(issuer.fetches - fetches).toBeLessThanOrEqual(1);
       if (issuer.fetches > fetches) fetchedAt.push(seconds);
-      time += 1000;
+      pass(1);
     }
 
     expect(fetchedAt).toEqual([2, 4, 8, 16, 32, 64, 124]);
     expect(await judge(token)).toBe(200);
   });
 
-  test.each([
+  test.for<readonly [string, object]>([
     ['iss', { iss: 'https://other.example.com' }],
     ['aud', { aud: 'other' }],
     ['exp', { exp: 1 }],
-  ])('cause no fetch if their %s would not be accepted', async (_claim, claims) => {
-    let time = Date.now();
-    const { issuer, judge, stop } = await startVerifier({ now: () => time });
+  ])('cause no fetch if their %s would not be accepted', async ([, claims], context) => {
+    const { issuer, judge, pass } = await startVerifier(context);
     expect(await judge(await issuer.sign())).toBe(200);
-    time += 2100;
+    pass(2.1);
     expect(await judge(await forged(await issuer.sign(claims)))).toBe(401);
-    await stop();
     expect(issuer.fetches).toBe(1);
   });
 });

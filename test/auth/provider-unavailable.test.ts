@@ -1,32 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, type TestContext, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startVerifier } from '../stage/keys.ts';
 import { until } from '../stage/until.ts';
-
-async function start({ onTestFinished }: TestContext, options?: Parameters<typeof startVerifier>[0]) {
-  const verifier = await startVerifier(options);
-  onTestFinished(verifier.stop);
-  return verifier;
-}
 
 const unknownKey = { kid: 'unknown' };
 
 // Concurrently, because some of them wait for seconds.
 describe.concurrent('while the identity provider is unavailable', () => {
-  /** A clock that moves only when it is set, and with it the timers. */
-  async function startWithClock(context: TestContext) {
-    let time = 1_800_000_000_000;
-    const verifier = await start(context, { now: () => time });
-    return {
-      ...verifier,
-      pass(seconds: number) {
-        time += seconds * 1000;
-      },
-    };
-  }
-
   test('a token with no keys to verify it is 503, and the pauses between two fetches grow to 10 seconds', async (context) => {
-    const { issuer, judge, pass } = await startWithClock(context);
+    const { issuer, judge, pass } = await startVerifier(context, { isClockStopped: true });
     issuer.answer((_request, response) => response.writeHead(500).end());
     const token = await issuer.sign();
     const pauses: number[] = [];
@@ -46,7 +28,7 @@ describe.concurrent('while the identity provider is unavailable', () => {
   });
 
   test('a token with an unknown key is 503 also after a successful start, and one with a known key is accepted', async (context) => {
-    const { issuer, judge, pass } = await startWithClock(context);
+    const { issuer, judge, pass } = await startVerifier(context, { isClockStopped: true });
     const token = await issuer.sign();
     expect(await judge(token)).toBe(200);
     issuer.answer((_request, response) => response.writeHead(500).end());
@@ -58,7 +40,7 @@ describe.concurrent('while the identity provider is unavailable', () => {
   });
 
   test('the last good key set is used for 24 hours, and then tokens are 503', async (context) => {
-    const { issuer, judge, pass } = await startWithClock(context);
+    const { issuer, judge, pass } = await startVerifier(context, { isClockStopped: true });
     const token = await issuer.sign();
     expect(await judge(token)).toBe(200);
     await issuer.stop();
@@ -76,8 +58,7 @@ describe.concurrent('while the identity provider is unavailable', () => {
   });
 
   test('valid tokens are accepted at once, also if the provider responds slowly', async (context) => {
-    let time = Date.now();
-    const { issuer, keySet, judge } = await start(context, { refreshEvery: 200, now: () => time });
+    const { issuer, keySet, judge, pass } = await startVerifier(context, { refreshEvery: 200 });
     keySet.start();
     const token = await issuer.sign();
     await judge(token);
@@ -85,7 +66,7 @@ describe.concurrent('while the identity provider is unavailable', () => {
     const { fetches } = issuer;
     await until('a fetch', () => issuer.fetches > fetches);
     // The keys are overdue, and the pause between two fetches is over.
-    time += 2100;
+    pass(2.1);
 
     expect(await judge(token)).toBe(200);
     expect(await judge(await issuer.sign({ jti: 'another' }))).toBe(200);
@@ -94,12 +75,11 @@ describe.concurrent('while the identity provider is unavailable', () => {
 });
 
 test.concurrent('a token whose key is being fetched when the key set is stopped cannot be verified', async (context) => {
-  let time = Date.now();
-  const { issuer, keySet, judge } = await start(context, { now: () => time });
+  const { issuer, keySet, judge, pass } = await startVerifier(context);
   await judge(await issuer.sign());
   await issuer.addKey('ES256');
   issuer.answer(() => {});
-  time += 2100;
+  pass(2.1);
   const { fetches } = issuer;
   const judging = judge(await issuer.sign());
   await until('the fetch', () => issuer.fetches > fetches);
@@ -109,7 +89,7 @@ test.concurrent('a token whose key is being fetched when the key set is stopped 
 });
 
 test.concurrent('a stopped key set sends no more fetches', async (context) => {
-  const { issuer, keySet, judge } = await start(context, { refreshEvery: 100 });
+  const { issuer, keySet, judge } = await startVerifier(context, { refreshEvery: 100 });
   keySet.start();
   await judge(await issuer.sign());
   keySet.stop();

@@ -1,36 +1,31 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { startVerifier } from '../stage/keys.ts';
-import { type IssuerKey, startIssuer } from '../stage/tokens.ts';
+import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-let attacker: Awaited<ReturnType<typeof startIssuer>>;
-let key: IssuerKey;
-
-beforeAll(async () => {
-  attacker = await startIssuer();
-  key = await attacker.rotate();
-  return () => attacker.stop();
-});
-
 const LIMIT = 256 * 1024;
-const keysOfAttacker = () => JSON.stringify({ keys: [key.publicJwk] });
+
+const attacker = await startIssuer();
+afterAll(attacker.stop);
+const key = await attacker.rotate();
+const keysOfAttacker = JSON.stringify({ keys: [key.publicJwk] });
 
 /** A response 200 with this text. */
 const saying =
-  (text: () => string): Answer =>
+  (text: string): Answer =>
   (_request, response) =>
-    response.writeHead(200, { 'Content-Type': 'application/json' }).end(text());
+    response.writeHead(200, { 'Content-Type': 'application/json' }).end(text);
 
 const withStatus =
   (status: number, headers: Record<string, string> = {}): Answer =>
   (_request, response) =>
-    response.writeHead(status, headers).end(status === 204 ? '' : keysOfAttacker());
+    response.writeHead(status, headers).end(status === 204 ? '' : keysOfAttacker);
 
-const weakKey = () => ({ keys: [{ kty: 'oct', k: 'c2VjcmV0', kid: 'weak', alg: 'HS256' }] });
+const weakKey = { keys: [{ kty: 'oct', k: 'c2VjcmV0', kid: 'weak', alg: 'HS256' }] };
 
 // Concurrently, because some of them wait for the limit of three seconds.
 describe.concurrent('a response that is not a usable key set never replaces the last good key set', () => {
@@ -38,17 +33,17 @@ describe.concurrent('a response that is not a usable key set never replaces the 
     ['an error', withStatus(500)],
     ['no content', withStatus(204)],
     ['another 2xx', withStatus(203)],
-    ['a web page', saying(() => '<!doctype html><title>Sign in</title>')],
-    ['a list', saying(() => `[${JSON.stringify(key.publicJwk)}]`)],
-    ['keys that are not a list', saying(() => '{"keys":{"0":{}}}')],
-    ['no keys', saying(() => '{"keys":[]}')],
-    ['keys of null', saying(() => '{"keys":[null]}')],
-    ['only weak keys', saying(() => JSON.stringify(weakKey()))],
-    ['more than 256 KiB', saying(() => keysOfAttacker() + ' '.repeat(LIMIT))],
+    ['a web page', saying('<!doctype html><title>Sign in</title>')],
+    ['a list', saying(`[${JSON.stringify(key.publicJwk)}]`)],
+    ['keys that are not a list', saying('{"keys":{"0":{}}}')],
+    ['no keys', saying('{"keys":[]}')],
+    ['keys of null', saying('{"keys":[null]}')],
+    ['only weak keys', saying(JSON.stringify(weakKey))],
+    ['more than 256 KiB', saying(keysOfAttacker + ' '.repeat(LIMIT))],
     [
       'more than 256 KiB, compressed to less',
       (_request, response) => {
-        const bytes = gzipSync(keysOfAttacker() + ' '.repeat(64 * LIMIT));
+        const bytes = gzipSync(keysOfAttacker + ' '.repeat(64 * LIMIT));
         response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(bytes);
       },
     ],
@@ -56,7 +51,7 @@ describe.concurrent('a response that is not a usable key set never replaces the 
       'an endless one',
       (_request, response) => {
         response.writeHead(200);
-        response.write(keysOfAttacker());
+        response.write(keysOfAttacker);
         const spill = setInterval(() => response.write(' '.repeat(LIMIT)), 5);
         response.on('close', () => clearInterval(spill));
       },
@@ -68,13 +63,13 @@ describe.concurrent('a response that is not a usable key set never replaces the 
         response.writeHead(200);
         const drip = setInterval(() => response.write(' '), 500);
         response.on('close', () => clearInterval(drip));
-        setTimeout(() => response.end(keysOfAttacker()), 5000).unref();
+        setTimeout(() => response.end(keysOfAttacker), 5000).unref();
       },
     ],
-    ['a redirect to another place', (_request, response) => redirect(response, attacker.jwksUri)],
-  ])('%s', async ([, answer], { expect, onTestFinished }) => {
-    const { issuer, keySet, judge, stop } = await startVerifier({ refreshEvery: 100 });
-    onTestFinished(stop);
+    ['a redirect to another place', withStatus(302, { Location: attacker.jwksUri })],
+  ])('%s', async ([, answer], context) => {
+    const { expect } = context;
+    const { issuer, keySet, judge } = await startVerifier(context, { refreshEvery: 100 });
     keySet.start();
     const accepted = await issuer.sign();
     expect(await judge(accepted)).toBe(200);
@@ -89,16 +84,12 @@ describe.concurrent('a response that is not a usable key set never replaces the 
   });
 });
 
-const redirect = (response: ServerResponse, to: string) => response.writeHead(302, { Location: to }).end();
-
-test('a response of exactly 256 KiB is accepted', async () => {
-  const { issuer, judge, stop } = await startVerifier();
+test('a response of exactly 256 KiB is accepted', async (context) => {
+  const { issuer, judge } = await startVerifier(context);
   issuer.answer((_request, response) => {
     const text = JSON.stringify({ keys: issuer.keys.map(({ publicJwk }) => publicJwk) });
     response.end(text + ' '.repeat(LIMIT - text.length));
   });
-  const status = await judge(await issuer.sign());
-  await stop();
 
-  expect(status).toBe(200);
+  expect(await judge(await issuer.sign())).toBe(200);
 });

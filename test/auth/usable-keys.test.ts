@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { JWK } from 'jose';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { importUsableKeys } from '../../lib/auth/token-rules.ts';
 import { forged, goodParts, hmac, rs256 } from '../stage/forge.ts';
 import { startVerifier } from '../stage/keys.ts';
@@ -9,15 +9,13 @@ type Pair = { readonly publicKey: KeyObject; readonly privateKey: KeyObject };
 
 /** The status of a token under the kid `odd` when the key server serves these keys beside the good one. */
 async function judged(keys: readonly object[], sign: (input: string) => Uint8Array, header: object) {
-  const { issuer, judge, stop } = await startVerifier();
-  const good = issuer.keys.map(({ publicJwk }) => publicJwk);
-  issuer.answer((_request, response) => response.end(JSON.stringify({ keys: [...keys, ...good] })));
+  const { issuer, judge } = await startVerifier({ onTestFinished });
+  issuer.publish([...keys, ...issuer.keys.map(({ publicJwk }) => publicJwk)]);
   const parts = goodParts({ issuer });
 
   const status = await judge(forged({ ...parts.header, kid: 'odd', ...header }, parts.claims, sign));
   // The good key is always in use.
   expect(await judge(await issuer.sign())).toBe(200);
-  await stop();
   return status;
 }
 

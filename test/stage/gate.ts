@@ -2,12 +2,14 @@ import { expect } from 'vitest';
 import { listUsers } from '../../handlers/users/list.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { startComposition } from './composition.ts';
+import type { Ending } from './ending.ts';
 import { eventOf } from './events.ts';
 import { forbidden, refusal, responseFromResult, type ServiceResponse, USERS } from './responses.ts';
 
-/** A composed service that only decides whether a caller is accepted. */
-export async function startGate(variables: Variables = {}) {
+/** A composed service that only decides whether a caller is accepted, until the test ends. */
+export async function startGate({ onTestFinished }: Ending, variables: Variables = {}) {
   const stage = await startComposition(variables);
+  onTestFinished(stage.stop);
   const response = listUsers.bind(stage.service);
 
   async function judge(authorization?: string): Promise<ServiceResponse> {

@@ -1,15 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import {
-  type CryptoKey,
-  exportJWK,
-  generateKeyPair,
-  type JWK,
-  type JWTHeaderParameters,
-  type JWTPayload,
-  SignJWT,
-} from 'jose';
+import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 
 /** A key of the issuer: its private key, and its entry in the JWKS. */
 export interface IssuerKey {
@@ -53,11 +45,7 @@ export async function startIssuer() {
   const audience = 'user-management-service';
 
   /** Signs with the newest key by default. A claim or header parameter of `undefined` is left out. */
-  const sign = async (
-    claims: JWTPayload = {},
-    header: Partial<JWTHeaderParameters> = {},
-    options: { key?: IssuerKey } = {},
-  ) => {
+  const sign = async (claims: object = {}, header: object = {}, options: { key?: IssuerKey } = {}) => {
     const key = options.key ?? (keys.at(-1) as IssuerKey);
     const now = Math.floor(Date.now() / 1000);
     const usual = {
@@ -96,6 +84,10 @@ export async function startIssuer() {
     },
     answerNormally() {
       answer = answerNormally;
+    },
+    /** Serves these keys instead of its own until `answerNormally()`. */
+    publish(published: readonly unknown[]) {
+      answer = (_request, response) => response.end(JSON.stringify({ keys: published }));
     },
     get keys() {
       return keys;
