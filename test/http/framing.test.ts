@@ -1,39 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { beforeAll, describe, expect, test } from 'vitest';
-import { connectTo, lastResponse, written } from '../stage/connection.ts';
+import { describe, expect, test } from 'vitest';
+import { connectAndSend, connectTo, lastResponse, requestText } from '../stage/connection.ts';
 import { freshAddress, probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
-const HOST = ['Host', 'localhost'] as const;
-const CLOSE = ['Connection', 'close'] as const;
-
 const service = serviceUnderTest(() => ({ SVC_REQUIRE_IF_MATCH: 'true' }));
-let authorization: string;
 
-beforeAll(async () => {
-  authorization = `Bearer ${await service.issuer.sign()}`;
-});
-
-const send = (content: string | Buffer) => lastResponse(service.url, content);
+const send = (...request: [content: string | Buffer, { isHalfClosed: boolean }?]) =>
+  lastResponse(service.url, ...request);
 
 /** A create, up to the header fields of its length. */
 const create = (...framing: string[]) =>
   [
     `POST ${USERS} HTTP/1.1`,
     'Host: localhost',
-    `Authorization: ${authorization}`,
+    `Authorization: ${service.authorization}`,
     'Content-Type: application/json',
     ...framing,
     '',
     '',
   ].join('\r\n');
-
-/** A complete create on a connection that stays open. */
-function wholeCreate(email: string): string {
-  const body = JSON.stringify({ email });
-  return create(`Content-Length: ${body.length}`) + body;
-}
 
 async function addresses(): Promise<readonly string[]> {
   const { body } = await service.call('GET', `${USERS}?limit=1000`);
@@ -70,12 +57,9 @@ describe('400 closes the connection after a request that is not HTTP:', () => {
   });
 
   test('an incomplete head', async () => {
-    const connection = await connectTo(service.url);
-    connection.send('GET /health HTTP/1.1\r\nHos');
-    connection.halfClose();
-
-    expect(await connection.answer()).toEqual(refusal('bad_request_error', '/'));
-    expect(await connection.rest()).toBe('');
+    expect(await send('GET /health HTTP/1.1\r\nHos', { isHalfClosed: true })).toEqual(
+      refusal('bad_request_error', '/'),
+    );
   });
 });
 
@@ -94,13 +78,12 @@ describe('400 is the response to a body that does not match its head:', () => {
     ['a known length', ['Content-Length: 100'], '{"email":"a@b"'],
     ['chunks', ['Transfer-Encoding: chunked'], '20\r\n{"email":"a@b"'],
   ])("an incomplete body of %s, under the caller's request ID", async (_case, framing, body) => {
-    const connection = await connectTo(service.url);
-    connection.send(create('X-Request-ID: cut-off', ...framing) + body);
-    connection.halfClose();
-
+    const incomplete = create('X-Request-ID: cut-off', ...framing) + body;
     const headers = { 'x-request-id': 'cut-off' };
-    expect(await connection.answer()).toEqual(refusal('bad_request_error', USERS, { headers }));
-    expect(await connection.rest()).toBe('');
+
+    expect(await send(incomplete, { isHalfClosed: true })).toEqual(
+      refusal('bad_request_error', USERS, { headers }),
+    );
   });
 });
 
@@ -138,16 +121,13 @@ describe('431 is the response to headers that are too large:', () => {
 
 describe('several requests on one connection', () => {
   test('have their responses in order', async () => {
-    const connection = await connectTo(service.url);
-    const named = (id: string) => ['X-Request-ID', id] as const;
-    const bearer = ['Authorization', authorization] as const;
-    connection.send(
-      Buffer.concat([
-        written(`GET ${USERS}`, [HOST, bearer, named('first')]),
-        written('GET /health', [HOST, named('second')]),
-        written(`GET ${USERS}42`, [HOST, bearer, named('third')]),
-        written('GET /nowhere', [HOST, named('fourth'), CLOSE]),
-      ]),
+    const bearer = { Authorization: service.authorization };
+    const connection = await connectAndSend(
+      service.url,
+      requestText(`GET ${USERS}`, { ...bearer, 'X-Request-ID': 'first' }) +
+        requestText('GET /health', { 'X-Request-ID': 'second' }) +
+        requestText(`GET ${USERS}42`, { ...bearer, 'X-Request-ID': 'third' }) +
+        requestText('GET /nowhere', { 'X-Request-ID': 'fourth', Connection: 'close' }),
     );
 
     const responses = [];
@@ -162,10 +142,9 @@ describe('several requests on one connection', () => {
   });
 
   test('include the bytes after the length of a body, as a request that is 400', async () => {
-    const email = freshAddress();
-    const body = JSON.stringify({ email });
-    const connection = await connectTo(service.url);
-    connection.send(
+    const body = JSON.stringify({ email: freshAddress() });
+    const connection = await connectAndSend(
+      service.url,
       `${create(`Content-Length: ${body.length}`)}${body}{"email":"smuggled@example.com"}\r\n\r\n`,
     );
 
@@ -177,19 +156,16 @@ describe('several requests on one connection', () => {
 });
 
 describe('Expect: 100-continue', () => {
-  const expectant = (bearer: string, type: string, length: number) =>
-    written(`POST ${USERS}`, [
-      HOST,
-      ['Authorization', bearer],
-      ['Content-Type', type],
-      ['Content-Length', String(length)],
-      ['Expect', '100-continue'],
-    ]);
+  /** The head of a request with a valid token. */
+  const expectant = (line: string, fields: Record<string, string>) =>
+    requestText(line, { Authorization: service.authorization, Expect: '100-continue', ...fields });
 
   test('is followed by 100 and then by the response, for an accepted caller', async () => {
     const body = JSON.stringify({ email: freshAddress() });
-    const connection = await connectTo(service.url);
-    connection.send(expectant(authorization, 'application/json', body.length));
+    const connection = await connectAndSend(
+      service.url,
+      create(`Content-Length: ${body.length}`, 'Expect: 100-continue'),
+    );
 
     expect(await connection.answer()).toEqual({ status: 100, headers: {}, body: '' });
     connection.send(body);
@@ -214,16 +190,14 @@ describe('Expect: 100-continue', () => {
     'is refused with %i, without 100, on a connection that ends: %s %j',
     async (...given) => {
       const [status, line, fields] = given;
-      const client = await connectTo(service.url);
+      const client = await connectAndSend(service.url, expectant(line, fields));
       const closed = once(client.socket, 'close');
-      const all = { Host: 'localhost', Expect: '100-continue', Authorization: authorization, ...fields };
-      client.send(written(line, Object.entries(all)));
 
       // The service ends its side with the response.
       expect(await client.untilOver(10_000)).toBe(true);
       expect(client.received).toMatch(new RegExp(`^HTTP/1.1 ${status} .*\r\nConnection: close\r\n`, 's'));
       // What follows is neither the body nor a request, and does not reset the connection.
-      for (const next of [written('GET /health', [HOST]), 'x'.repeat(5000), 'GET /health']) client.send(next);
+      for (const next of [requestText('GET /health', {}), 'x'.repeat(5000), 'GET /health']) client.send(next);
       client.halfClose();
       expect(await closed).toEqual([false]);
       expect(client.statuses()).toEqual([status]);
@@ -231,10 +205,9 @@ describe('Expect: 100-continue', () => {
   );
 
   test('is refused with a response that a client that sends its whole body at once can read', async () => {
-    const fields = [HOST, ['Expect', '100-continue'], ['Content-Length', '60000']] as const;
+    const fields = { Expect: '100-continue', 'Content-Length': '60000' };
     for (let times = 0; times < 20; times += 1) {
-      const connection = await connectTo(service.url);
-      connection.send(written(`POST ${USERS}`, fields));
+      const connection = await connectAndSend(service.url, requestText(`POST ${USERS}`, fields));
       for (let part = 0; part < 2; part += 1) connection.send('x'.repeat(30_000));
 
       expect(await connection.answer()).toEqual(refusal('unauthorized_error', USERS));
@@ -245,12 +218,6 @@ describe('Expect: 100-continue', () => {
 
   test('is followed by 100, also without a body, or with one that is not read', async () => {
     const connection = await connectTo(service.url);
-    const fields = {
-      Host: 'localhost',
-      Authorization: authorization,
-      Expect: '100-continue',
-      'If-Match': '*',
-    };
     const { id } = await service.createUser();
     for (const [line, status, length] of [
       ['GET /health', 200, 0],
@@ -259,7 +226,7 @@ describe('Expect: 100-continue', () => {
       [`DELETE ${USERS}${id}`, 204, 2],
       ['GET /nowhere', 404, 0],
     ] as const) {
-      connection.send(written(line, Object.entries({ ...fields, 'Content-Length': String(length) })));
+      connection.send(expectant(line, { 'If-Match': '*', 'Content-Length': String(length) }));
       expect(await connection.answer()).toEqual({ status: 100, headers: {}, body: '' });
       expect((await connection.answer({ toHead: line.startsWith('HEAD') })).status).toBe(status);
       connection.send('x'.repeat(length));
@@ -277,17 +244,17 @@ describe('Expect: 100-continue', () => {
 });
 
 test('an offer to upgrade is ignored', async () => {
-  const fields = [HOST, ['Connection', 'Upgrade, close'], ['Upgrade', 'websocket']] as const;
+  const fields = { Connection: 'Upgrade, close', Upgrade: 'websocket' };
 
-  expect(await send(written('GET /health', fields))).toEqual(probe('healthy'));
+  expect(await send(requestText('GET /health', fields))).toEqual(probe('healthy'));
 });
 
 test('a client that disconnects at any stage stores nothing', async () => {
   const email = freshAddress();
-  const whole = wholeCreate(email);
+  const body = JSON.stringify({ email });
+  const whole = create(`Content-Length: ${body.length}`) + body;
   for (const length of [1, 20, whole.length - 40, whole.length - 1]) {
-    const connection = await connectTo(service.url);
-    connection.send(whole.slice(0, length));
+    const connection = await connectAndSend(service.url, whole.slice(0, length));
     await new Promise((resolve) => connection.socket.write('', resolve));
     connection.abort();
   }

@@ -3,10 +3,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { queryObjects } from 'node:v8';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { connectTo, requestText } from '../stage/connection.ts';
+import { USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 
-const body = Buffer.from(JSON.stringify({ email: 'a@b', full_name: 'x'.repeat(60_000) }));
+const body = JSON.stringify({ email: 'a@b', full_name: 'x'.repeat(60_000) });
 
 const service = serviceUnderTest();
 
@@ -21,11 +22,11 @@ describe('a connection does not keep a request or its response', () => {
 
   const untilForgotten = () => until('all are forgotten', () => isDeepStrictEqual(alive(), before));
 
+  const connectMany = () => Promise.all(Array.from({ length: 20 }, () => connectTo(service.url)));
+
   test('that was served, while it waits for its next request', async () => {
-    const request = requestText('GET /api/v1/users/', {
-      Authorization: `Bearer ${await service.issuer.sign()}`,
-    });
-    const connections = await Promise.all(Array.from({ length: 20 }, () => connectTo(service.url)));
+    const request = requestText(`GET ${USERS}`, { Authorization: service.authorization });
+    const connections = await connectMany();
     for (const connection of connections) {
       connection.send(request);
       expect(await connection.answer()).toMatchObject({ status: 200 });
@@ -36,14 +37,12 @@ describe('a connection does not keep a request or its response', () => {
   });
 
   test('that was refused before its body arrived', async () => {
-    const head = requestText('POST /api/v1/users/', {
-      'Content-Type': 'application/json',
-      'Content-Length': String(body.length),
-    });
-    const connections = await Promise.all(Array.from({ length: 20 }, () => connectTo(service.url)));
+    const whole = requestText(`POST ${USERS}`, {}, body);
+    const head = whole.slice(0, -body.length);
+    const connections = await connectMany();
     for (const [index, connection] of connections.entries()) {
       // Every second body arrives after the response.
-      connection.send(index % 2 === 0 ? Buffer.concat([Buffer.from(head), body]) : head);
+      connection.send(index % 2 === 0 ? whole : head);
       expect(await connection.answer()).toMatchObject({ status: 401 });
       if (index % 2 === 1) connection.send(body);
     }

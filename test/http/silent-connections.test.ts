@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { connectTo, requestText } from '../stage/connection.ts';
-import { USERS } from '../stage/responses.ts';
+import { CHANGES } from '../stage/changes.ts';
+import { type Connection, connectAndSend, connectTo, requestText } from '../stage/connection.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest(() => ({ SVC_KEEP_ALIVE_TIMEOUT: '1' }));
 
 /** How long a connection stays open after this, in milliseconds. */
-async function lifetime(connection: Awaited<ReturnType<typeof connectTo>>, begun: number): Promise<number> {
+async function lifetime(connection: Connection, begun: number): Promise<number> {
   expect(await connection.rest()).toBe('');
   return performance.now() - begun;
 }
@@ -25,10 +25,9 @@ test('a connection that sends nothing after a response is closed after the same 
 });
 
 test('a connection that waits for its response is not closed', async () => {
-  const Authorization = `Bearer ${await service.issuer.sign()}`;
-  const connection = await connectTo(service.url);
   // A silent one would be closed within four seconds.
-  connection.send(requestText(`GET ${USERS}changes?cursor=now&wait=5`, { Authorization }));
+  const waiting = requestText(`GET ${CHANGES}?cursor=now&wait=5`, { Authorization: service.authorization });
+  const connection = await connectAndSend(service.url, waiting);
 
   expect((await connection.answer()).status).toBe(200);
   expect(await connection.rest()).toBe('');
@@ -43,9 +42,8 @@ test('every response states how long a connection may be silent, except for the 
   expect(await keepAliveFields()).toEqual(['keep-alive', 'timeout=1']);
   expect(await keepAliveFields({ connection: 'close' })).toEqual(['close', null]);
 
-  const connection = await connectTo(service.url);
   const head = 'GET /health HTTP/1.0\r\n';
-  connection.send(`${head}Connection: keep-alive\r\n\r\n${head}\r\n`);
+  const connection = await connectAndSend(service.url, `${head}Connection: keep-alive\r\n\r\n${head}\r\n`);
   const responses = await connection.rest();
   expect(responses.match(/^(Connection|Keep-Alive): .*$/gm)).toEqual([
     'Connection: keep-alive',

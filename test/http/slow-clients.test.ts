@@ -1,30 +1,28 @@
 import { describe, test } from 'vitest';
-import { connectTo } from '../stage/connection.ts';
+import { connectAndSend, connectTo, requestText } from '../stage/connection.ts';
 import { probe, refusal, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { BUSY_S } from '../stage/until.ts';
 
 const service = serviceUnderTest();
 
-const create = (bearer: string) =>
-  [
-    ...[`POST ${USERS} HTTP/1.1`, 'Host: localhost', `Authorization: Bearer ${bearer}`],
-    ...['Content-Type: application/json', 'Content-Length: 100', '', '{'],
-  ].join('\r\n');
+const INCOMPLETE_HEAD = 'GET /health HTTP/1.1\r\nHost: a\r\nA: ';
+
+/** A create of whose body only the first byte is sent. */
+const startCreate = (Authorization: string) =>
+  connectAndSend(service.url, requestText(`POST ${USERS}`, { Authorization, 'Content-Length': '100' }, '{'));
 
 // Concurrently, because each waits for a limit of several seconds.
 describe.concurrent('a client too slow', () => {
   test('with its head is 408, and its connection ends', async ({ expect }) => {
-    const connection = await connectTo(service.url);
-    connection.send('GET /health HTTP/1.1\r\nHost: a\r\nA: ');
+    const connection = await connectAndSend(service.url, INCOMPLETE_HEAD);
 
     expect(await connection.answer()).toEqual(refusal('request_timeout_error', '/'));
     expect(await connection.rest()).toBe('');
   });
 
   test('with its body is 408, and its connection ends', async ({ expect }) => {
-    const connection = await connectTo(service.url);
-    connection.send(create(await service.issuer.sign()));
+    const connection = await startCreate(service.authorization);
     const drip = setInterval(() => connection.send(' '), 1000);
     const started = Date.now();
 
@@ -39,13 +37,12 @@ describe.concurrent('a client too slow', () => {
     expect,
   }) => {
     const silent = await connectTo(service.url);
-    const slow = await connectTo(service.url);
-    slow.send('GET /health HTTP/1.1\r\nHost: a\r\nA: ');
+    const slow = await connectAndSend(service.url, INCOMPLETE_HEAD);
     // By then the limit has passed for both.
     expect(await slow.answer()).toEqual(refusal('request_timeout_error', '/'));
     expect(silent.isQuiet).toBe(true);
 
-    silent.send('GET /health HTTP/1.1\r\nHost: a\r\n\r\n');
+    silent.send(requestText('GET /health', {}));
     expect(await silent.answer()).toEqual(probe('healthy'));
     silent.close();
   });
@@ -53,9 +50,7 @@ describe.concurrent('a client too slow', () => {
   test('with a body that the service does not need is 401 at once, and its connection ends later', async ({
     expect,
   }) => {
-    const connection = await connectTo(service.url);
-    connection.send(create('no.such.token'));
-
+    const connection = await startCreate('Bearer no.such.token');
     const started = Date.now();
     expect(await connection.answer()).toEqual(refusal('unauthorized_error', USERS));
     expect(Date.now() - started).toBeLessThan(4000);

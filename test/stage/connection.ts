@@ -112,10 +112,24 @@ export async function connectTo(url: string, { isReading = true } = {}) {
   };
 }
 
-/** Sends `content` on a connection of its own and reads one response. The service must close the connection after it. */
-export async function lastResponse(url: string, content: string | Buffer): Promise<ServiceResponse> {
+/** A connection on which `content` was sent. */
+export async function connectAndSend(url: string, content: string | Buffer) {
   const connection = await connectTo(url);
   connection.send(content);
+  return connection;
+}
+
+/**
+ * Sends `content` on a connection of its own and reads one response. The service must close the connection after it. The
+ * client may end its own side before.
+ */
+export async function lastResponse(
+  url: string,
+  content: string | Buffer,
+  { isHalfClosed = false } = {},
+): Promise<ServiceResponse> {
+  const connection = await connectAndSend(url, content);
+  if (isHalfClosed) connection.halfClose();
   const answer = await connection.answer({ toHead: content.toString().startsWith('HEAD ') });
   const rest = await connection.rest();
   if (rest !== '') throw new Error(`there was more than one response: ${rest}`);

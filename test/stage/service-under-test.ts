@@ -10,8 +10,10 @@ import { startService } from './service.ts';
  */
 export function serviceUnderTest(variables: () => Variables = () => ({}), options: DatabaseOptions = {}) {
   let service: Awaited<ReturnType<typeof startService>>;
+  let authorization: string;
   beforeAll(async () => {
     service = await startService(variables(), undefined, options);
+    authorization = `Bearer ${await service.issuer.sign()}`;
   });
   afterAll(() => service.stop());
 
@@ -27,6 +29,10 @@ export function serviceUnderTest(variables: () => Variables = () => ({}), option
     },
     get database() {
       return service.database;
+    },
+    /** The field value of a token that has both roles. */
+    get authorization() {
+      return authorization;
     },
     events: () => service.events(),
     /** The complete response to a request with a token that has both roles, and a JSON body. */
