@@ -105,9 +105,14 @@ describe('typ', () => {
     await gate.expectAccepted(await sign({}, { typ }));
   });
 
-  test.each([
-    ...['id+jwt', 'at+jwt ', 'application/id+jwt', 'application/application/jwt', ''],
-    ...[null, ['JWT']],
+  test.each<[unknown]>([
+    ['id+jwt'],
+    ['at+jwt '],
+    ['application/id+jwt'],
+    ['application/application/jwt'],
+    [''],
+    [null],
+    [['JWT']],
   ])('%j is 401', async (typ) => {
     await gate.expectRefused(await sign({}, { typ }));
   });

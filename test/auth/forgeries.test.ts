@@ -87,11 +87,13 @@ describe("an attacker's key in the token is 401", () => {
 });
 
 describe('a kid that would be a path, a URL or a query elsewhere is 401', () => {
-  test.each([
+  const kids = [
     ...['../../../../dev/null', '/dev/null', "key-1' OR '1'='1", '1; DROP TABLE users'],
     ...['http://127.0.0.1/jwks', '$(id)', '__proto__', 'constructor', '', '*', 'KEY-1'],
     ...[1, null, ['key-1'], { kid: 'key-1' }, true],
-  ])('%j', async (kid) => {
+  ];
+
+  test.each(kids.map((kid) => [kid]))('%j', async (kid) => {
     await gate.expectRefused(withHeader({ kid }));
     await gate.expectRefused(withHeader({ kid }, attackerKey));
   });
@@ -123,10 +125,12 @@ describe('critical header parameters are 401', () => {
 });
 
 describe('a token with another algorithm than its key has is 401', () => {
-  test.each([
+  const others = [
     ...['RS384', 'RS512', 'PS256', 'ES256', 'EdDSA', 'RS1', 'rs256', 'RS256 ', 'ES256K', 'RSA-OAEP', 'dir'],
     ...[undefined, null, 256, ['RS256'], { name: 'RS256' }, true],
-  ])('%j', async (alg) => {
+  ];
+
+  test.each(others.map((alg) => [alg]))('%j', async (alg) => {
     await gate.expectRefused(withHeader({ alg }));
   });
 

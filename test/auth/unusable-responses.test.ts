@@ -68,7 +68,6 @@ describe.concurrent('a response that is not a usable key set never replaces the 
     ],
     ['a redirect to another place', withStatus(302, { Location: attacker.jwksUri })],
   ])('%s', async ([, answer], context) => {
-    const { expect } = context;
     const { issuer, keySet, judge } = await startVerifier(context, { refreshEvery: 100 });
     keySet.start();
     const accepted = await issuer.sign();
