@@ -1,7 +1,7 @@
 import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Admission } from '../../host/admission/admission.ts';
 import { AdmissionPace } from '../../host/admission/limits.ts';
 import { RefusalCounts } from '../../host/admission/refusals.ts';
@@ -11,6 +11,17 @@ import type { VerifiedToken } from '../../lib/auth/token-verifier.ts';
 import { connectTo, requestText } from '../stage/connection.ts';
 import { listen } from '../stage/listening.ts';
 import { until } from '../stage/until.ts';
+
+const upTo = (count: number) => Array.from({ length: count }, (_, index) => index);
+
+/** A request of the caller that its name begins with: a2 is one of a, and unverified 2 has no verified token. */
+const requestOf = (name: string, socket = new Socket()) => ({
+  name,
+  caller: name.startsWith('unverified') ? undefined : name.replace(/\d+$/, ''),
+  response: new ServerResponse(new IncomingMessage(socket)),
+  serve() {},
+  respondOverloaded() {},
+});
 
 /** Admission depends on the time that requests take. On a busy machine its decisions differ from the expected ones. */
 const BY_TIME = { retry: 2 };
@@ -35,9 +46,7 @@ test('a request that is queued for more than 0.85 seconds is refused', () => {
   const inFlight = { servedCount: 0, isDraining: false };
   const refusals = new RefusalCounts({ warning() {} });
   new Admission({ inFlight, isCrowded: () => true, refusals }).queue({
-    response: new ServerResponse(new IncomingMessage(new Socket())),
-    caller: 'a',
-    serve() {},
+    ...requestOf('a1'),
     respondOverloaded: () => refusedAfter.push(performance.now() - from),
   });
   vi.advanceTimersByTime(10_000);
@@ -67,127 +76,77 @@ describe('the limit of the queue', () => {
   });
 });
 
-type Connection = Awaited<ReturnType<typeof connectTo>>;
-
-const send = (connection: Connection, path: string) => connection.send(requestText(`GET ${path}`, {}));
-
-async function ask(connection: Connection, path: string): Promise<string> {
-  send(connection, path);
-  return String((await connection.answer()).body);
-}
-
-/** Resolves when the server has received everything that was sent to it before, on connections that it reads. */
-async function untilReceived(url: string): Promise<void> {
-  for (let count = 0; count < 2; count += 1) {
-    const connection = await connectTo(url);
-    await ask(connection, '/probe');
-    connection.close();
-  }
-}
-
-type Turn = Pick<QueuedRequest, 'caller'> & { readonly name: string };
-
 describe('the turns', () => {
-  const of = (caller: string | undefined, name: string): Turn => ({ caller, name });
-
-  const queued = (turn: Turn, socket = new Socket()): QueuedRequest => {
-    const response = new ServerResponse(new IncomingMessage(socket));
-    return { ...turn, response, serve() {}, respondOverloaded() {} };
-  };
-
-  function start(requests: readonly Turn[]) {
+  function start(names: readonly string[]): Turns {
     const turns = new Turns();
-    for (const request of requests) turns.add(queued(request));
-    const next = () => (turns.takeNext() as Turn | undefined)?.name;
-    return { turns, next };
+    for (const name of names) turns.add(requestOf(name));
+    return turns;
   }
+
+  const take = (turns: Turns, count: number) =>
+    upTo(count).map(() => (turns.takeNext() as ReturnType<typeof requestOf> | undefined)?.name);
 
   test('serve one request of each caller in turn, in the order in which they came', () => {
-    const { turns, next } = start([
-      ...[1, 2, 3].map((count) => of('a', `a${count}`)),
-      of(undefined, 'unverified 1'),
-      of('b', 'b1'),
-      of(undefined, 'unverified 2'),
-    ]);
-    expect([next(), next(), next(), next(), next(), next(), next()]).toEqual([
-      ...['a1', 'b1', 'a2', 'unverified 1', 'a3', 'unverified 2'],
-      undefined,
-    ]);
+    const turns = start(['a1', 'a2', 'a3', 'unverified 1', 'b1', 'unverified 2']);
+    const order = ['a1', 'b1', 'a2', 'unverified 1', 'a3', 'unverified 2', undefined];
+    expect(take(turns, 7)).toEqual(order);
     expect(turns.queued).toBe(0);
   });
 
   test('serve requests without a verified token in every second turn only, if a caller is queued', () => {
-    const { next } = start([
-      ...[1, 2, 3].map((count) => of(undefined, `unverified ${count}`)),
-      ...[1, 2, 3].map((count) => of('a', `a${count}`)),
-    ]);
-    const order = Array.from({ length: 6 }, next);
-    expect(order).toEqual(['a1', 'unverified 1', 'a2', 'a3', 'unverified 2', 'unverified 3']);
+    const turns = start(['unverified 1', 'unverified 2', 'unverified 3', 'a1', 'a2', 'a3']);
+    const order = ['a1', 'unverified 1', 'a2', 'a3', 'unverified 2', 'unverified 3'];
+    expect(take(turns, 6)).toEqual(order);
   });
 
   test('have room while fewer than 96 are queued, and then for the share of each caller in what can be served in time', () => {
-    const { turns } = start([
-      of('a', 'a1'),
-      ...Array.from({ length: 94 }, (_, count) => of('b', `b${count}`)),
-    ]);
-    const hasRoom = (caller: string, limit: number) => turns.hasRoom(queued(of(caller, '')), limit);
+    const turns = start(['a1', ...upTo(94).map((count) => `b${count}`)]);
+    const hasRoom = (caller: string, limit: number) => turns.hasRoom(requestOf(caller), limit);
     expect(hasRoom('b', 128)).toBe(true);
-    turns.add(queued(of('b', 'b94')));
-    expect([hasRoom('a', 128), hasRoom('b', 128), hasRoom('b', 192), hasRoom('c', 128)]).toEqual([
-      true,
-      false,
-      true,
-      true,
-    ]);
+    turns.add(requestOf('b94'));
+    expect(hasRoom('b', 128)).toBe(false);
+    expect([hasRoom('a', 128), hasRoom('b', 192), hasRoom('c', 128)]).toEqual([true, true, true]);
   });
 
   test('pause a caller that has its share of 48 queued requests, or half a share without a verified token', () => {
-    const isPauseDue = (
-      caller: string | undefined,
-      count: number,
-      others: readonly (string | undefined)[],
-    ) => {
-      const requests = Array.from({ length: count }, () => of(caller, ''));
-      return start([...requests, ...others.map((other) => of(other, ''))]).turns.isPauseDue(caller);
-    };
-    expect([isPauseDue('a', 47, []), isPauseDue('a', 48, [])]).toEqual([false, true]);
-    expect([isPauseDue('a', 23, ['b']), isPauseDue('a', 24, ['b'])]).toEqual([false, true]);
-    expect([isPauseDue('a', 31, [undefined]), isPauseDue('a', 32, [undefined])]).toEqual([false, true]);
-    expect([isPauseDue(undefined, 15, ['a']), isPauseDue(undefined, 16, ['a'])]).toEqual([false, true]);
+    const isPauseDue = (caller: string, count: number, ...others: readonly string[]) =>
+      start([...upTo(count).map(() => caller), ...others]).isPauseDue(requestOf(caller).caller);
+    expect([isPauseDue('a', 47), isPauseDue('a', 48)]).toEqual([false, true]);
+    expect([isPauseDue('a', 23, 'b'), isPauseDue('a', 24, 'b')]).toEqual([false, true]);
+    expect([isPauseDue('a', 31, 'unverified'), isPauseDue('a', 32, 'unverified')]).toEqual([false, true]);
+    expect([isPauseDue('unverified', 15, 'a'), isPauseDue('unverified', 16, 'a')]).toEqual([false, true]);
   });
 
   test('have no room for the first request on a connection that was paused for too long', async () => {
-    const { turns } = start([of('a', 'a1')]);
+    const turns = start(['a1']);
     const [late, other] = [new Socket(), new Socket()];
     turns.for('a').pause(late);
     await sleep(710);
     turns.for('a').pause(other);
     turns.resumeLate();
-    const isRead = () => [late, other].map((socket) => !socket.isPaused());
-    const hasRoom = () => turns.hasRoom(queued(of('a', ''), late), 128);
-    expect([...isRead(), hasRoom(), hasRoom()]).toEqual([true, false, false, true]);
+    expect([late.isPaused(), other.isPaused()]).toEqual([false, true]);
+    const hasRoom = () => turns.hasRoom(requestOf('a2', late), 128);
+    expect([hasRoom(), hasRoom()]).toEqual([false, true]);
   });
 
   test('read a third of a share of 48 connections of each caller, one at least, until all are read', () => {
     const readAhead = (callers: number, times: number) => {
-      const { turns } = start([]);
-      const sockets = Array.from({ length: callers * 20 }, () => new Socket().resume());
+      const turns = new Turns();
+      const sockets = upTo(callers * 20).map(() => new Socket().resume());
       for (const [index, socket] of sockets.entries()) turns.for(`${index % callers}`).pause(socket);
-      const canReadMore = Array.from({ length: times }, () => turns.readAhead()).at(-1);
+      const canReadMore = upTo(times)
+        .map(() => turns.readAhead())
+        .at(-1);
       return [sockets.filter((socket) => socket.isPaused()).length, canReadMore];
     };
-    expect([readAhead(1, 1), readAhead(1, 2)]).toEqual([
-      [4, true],
-      [0, false],
-    ]);
-    expect([readAhead(12, 1), readAhead(100, 1)]).toEqual([
-      [12 * 18, true],
-      [100 * 19, true],
-    ]);
+    expect(readAhead(1, 1)).toEqual([4, true]);
+    expect(readAhead(1, 2)).toEqual([0, false]);
+    expect(readAhead(12, 1)).toEqual([12 * 18, true]);
+    expect(readAhead(100, 1)).toEqual([100 * 19, true]);
   });
 
   test('give up all requests that came before a time, of every caller', async () => {
-    const { turns } = start([of('a', 'a1'), of('b', 'b1')]);
+    const turns = start(['a1', 'b1']);
     await sleep(5);
     expect(turns.takeAllBefore(performance.now() - 1000)).toEqual([]);
     expect(turns.takeAllBefore(performance.now())).toHaveLength(2);
@@ -195,8 +154,7 @@ describe('the turns', () => {
   });
 
   test('are bounded: callers beyond 256 share one, but not with requests without a verified token', () => {
-    const callers = Array.from({ length: 256 }, (_, index) => of(`${index}`, `${index}`));
-    const { turns } = start([...callers, of('x', 'x1'), of(undefined, 'unverified')]);
+    const turns = start([...upTo(256).map((index) => `caller ${index}.`), 'x1', 'unverified']);
     expect(turns.find('x')).toBe(turns.find('y'));
     expect(turns.find('x')).not.toBe(turns.find(undefined));
   });
@@ -218,23 +176,23 @@ describe('the caller of a request', () => {
 
   test('with a token that is not verified yet is once the caller last verified on the connection', () => {
     const caller = new Connections().of(new Socket());
-    const identify = (token: string | undefined, known?: VerifiedToken) => caller.identify(token, known);
-    expect([identify('first', verified('a')), identify('second'), identify('second')]).toEqual([
-      'a',
-      'a',
-      undefined,
-    ]);
-    expect([identify(undefined), identify('second', verified('a')), identify('third')]).toEqual([
-      undefined,
-      'a',
-      'a',
-    ]);
-    expect([identify('other', verified('b')), identify('fourth')]).toEqual(['b', 'b']);
-    expect([identify('fifth'), identify('fourth'), identify('fifth')]).toEqual([
-      undefined,
-      undefined,
-      undefined,
-    ]);
+    const requests: [token: string | undefined, subject: string | undefined, caller: string | undefined][] = [
+      ['first', 'a', 'a'],
+      ['second', undefined, 'a'],
+      ['second', undefined, undefined],
+      [undefined, undefined, undefined],
+      ['second', 'a', 'a'],
+      ['third', undefined, 'a'],
+      ['other', 'b', 'b'],
+      ['fourth', undefined, 'b'],
+      ['fifth', undefined, undefined],
+      ['fourth', undefined, undefined],
+      ['fifth', undefined, undefined],
+    ];
+    const identified = requests.map(([token, subject]) =>
+      caller.identify(token, subject === undefined ? undefined : verified(subject)),
+    );
+    expect(identified).toEqual(requests.map(([, , expected]) => expected));
   });
 });
 
@@ -253,7 +211,7 @@ describe('admission', () => {
    * A server that has received one request from each caller. It responds to the admitted requests only when the test
    * calls `answerAll()`.
    */
-  async function start({ onTestFinished }: { onTestFinished(fn: () => unknown): void }) {
+  async function start() {
     const admitted: QueuedRequest[] = [];
     const received: string[] = [];
     let answered = 0;
@@ -273,7 +231,7 @@ describe('admission', () => {
       response.setHeader('Content-Length', 2).end('ok');
     };
     const server = createServer(({ url = '' }, response) => {
-      if (url === '/probe') return void response.setHeader('Content-Length', 2).end('ok');
+      if (url === '/probe') return void response.end();
       const request = {
         response,
         caller: 'a',
@@ -287,13 +245,13 @@ describe('admission', () => {
     });
     const { url } = await listen(server);
     onTestFinished(() => void server.close().closeAllConnections());
-    const callers = await Promise.all(Array.from({ length: CALLERS }, () => connectTo(url)));
-    for (const [index, caller] of callers.entries()) send(caller, `/first/${index}`);
+    const callers = await Promise.all(upTo(CALLERS).map(() => connectTo(url)));
+    for (const [index, caller] of callers.entries()) caller.send(requestText(`GET /first/${index}`, {}));
     await until('all are received', () => received.length === CALLERS, { every: 1 });
     // Each caller sends its next request as soon as the first one has a response.
     const all = callers.map(async (caller, index) => {
       await caller.answer();
-      send(caller, `/second/${index}`);
+      caller.send(requestText(`GET /second/${index}`, {}));
       return (await caller.answer()).body;
     });
     // If the test fails, it does not wait for them.
@@ -305,7 +263,8 @@ describe('admission', () => {
         answer(request.response);
         admission.onAnswered(request);
       }
-      await untilReceived(url);
+      const headers = { connection: 'close' };
+      for (let count = 0; count < 2; count += 1) await fetch(`${url}/probe`, { headers });
     }
 
     return {
@@ -321,8 +280,6 @@ describe('admission', () => {
     };
   }
 
-  const upTo = (count: number) => Array.from({ length: count }, (_, index) => index);
-
   test.for([
     {
       title: 'reads few requests ahead of those whose connections stay read, in the order of the responses',
@@ -334,8 +291,8 @@ describe('admission', () => {
       pause: PAUSE,
       next: upTo(INSIDE),
     },
-  ])('$title', BY_TIME, async ({ pause, next }, context) => {
-    const { received, answerAll, untilAllAnswered } = await start(context);
+  ])('$title', BY_TIME, async ({ pause, next }) => {
+    const { received, answerAll, untilAllAnswered } = await start();
     for (let turn = 0; turn < TURNS; turn += 1) await answerAll();
     expect(received).toHaveLength(CALLERS);
 
@@ -343,11 +300,11 @@ describe('admission', () => {
     await answerAll();
     await until('they are received', () => received.length >= CALLERS + next.length, { every: 1 });
     expect(received.slice(CALLERS).sort()).toEqual(next.map((index) => `/second/${index}`).sort());
-    expect(await untilAllAnswered()).toEqual(Array.from({ length: CALLERS }, () => 'ok'));
+    expect(await untilAllAnswered()).toEqual(upTo(CALLERS).map(() => 'ok'));
   });
 
-  test('reads all connections in a drain', BY_TIME, async (context) => {
-    const { admission, inFlight, received, answerAll, untilAllAnswered } = await start(context);
+  test('reads all connections in a drain', BY_TIME, async () => {
+    const { admission, inFlight, received, answerAll, untilAllAnswered } = await start();
     await answerAll();
     await answerAll();
     expect(received).toHaveLength(CALLERS);
@@ -356,6 +313,6 @@ describe('admission', () => {
     admission.resumeAll();
     await answerAll();
     expect(received).toHaveLength(CALLERS + 3 * INSIDE);
-    expect(await untilAllAnswered()).toEqual(Array.from({ length: CALLERS }, () => 'ok'));
+    expect(await untilAllAnswered()).toEqual(upTo(CALLERS).map(() => 'ok'));
   });
 });

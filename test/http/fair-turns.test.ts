@@ -1,5 +1,5 @@
-import { describe, expect, test } from 'vitest';
-import { connectTo, requestText } from '../stage/connection.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { connectAndSend, requestText } from '../stage/connection.ts';
 import { holdUsers } from '../stage/locks.ts';
 import { USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
@@ -14,39 +14,33 @@ const SINGLE = 5;
 /** In milliseconds. An earlier refusal means that the queue is full; the other refusals come after 0.85 s. */
 const PROMPT_MS = 500;
 
-type FloodWith = (sign: (sub: string) => Promise<string>) => Promise<string | undefined>;
+/** The caller that fills the queue: with a token of its own, a made-up one, or none. */
+type Loud = { readonly sub?: string; readonly token?: string };
 
-/** A service whose table is locked and whose queue is full of requests that `flood` sends. */
-async function startFlooded(
-  { onTestFinished }: { onTestFinished(fn: () => unknown): void },
-  floodWith: FloodWith,
-) {
+/** A service whose table is locked and whose queue is full of requests of one caller. */
+async function startFlooded({ sub, token }: Loud) {
   const service = await startService({
     SVC_POSTGRES_POOL_SIZE: '1',
     SVC_POSTGRES_POOL_TIMEOUT: '30',
     SVC_POSTGRES_STATEMENT_TIMEOUT: '30',
   });
-  const sign = (sub: string) => service.issuer.sign({ sub });
-  const read = async (token: string | undefined) => {
-    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  onTestFinished(service.stop);
+  const read = async (bearer: string | undefined) => {
+    const headers = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
     return (await fetch(service.url + USERS, { headers })).status;
   };
-  const [quiet, loud] = [await sign('quiet'), await floodWith(sign)];
+  const quiet = await service.issuer.sign({ sub: 'quiet' });
+  const loud = sub ? await service.issuer.sign({ sub }) : token;
   // The service now knows the callers with a verified token.
   await Promise.all([read(quiet), read(loud)]);
   const lock = await holdUsers(service.database);
-  onTestFinished(async () => {
-    await lock.release();
-    await service.stop();
-  });
+  onTestFinished(lock.release);
 
   const single = requestText(`GET ${USERS}`, { Authorization: `Bearer ${quiet}` });
-  const connections = await Promise.all(Array.from({ length: SINGLE }, () => connectTo(service.url)));
+  const connect = () => connectAndSend(service.url, requestText('GET /health', {}));
+  const connections = await Promise.all(Array.from({ length: SINGLE }, connect));
   // All are accepted before the flood begins.
-  for (const connection of connections) {
-    connection.send(requestText('GET /health', {}));
-    await connection.answer();
-  }
+  for (const connection of connections) await connection.answer();
   const sent: Promise<number>[] = [];
   // These occupy the connection to PostgreSQL.
   for (let count = 0; count < 17; count += 1) sent.push(read(quiet));
@@ -72,25 +66,24 @@ async function startFlooded(
 /** Admission depends on the time that requests take. On a busy machine its decisions differ from the expected ones. */
 const BY_TIME = { retry: 2 };
 
-describe('while one caller fills the queue, the single requests of another are served', () => {
-  const cases: readonly [name: string, floodWith: FloodWith, kind: string][] = [
-    ['with its own token', (sign) => sign('loud'), 'known'],
-    ['with a made-up token', async () => 'made.up.token', 'unverified'],
-    ['without a token', async () => undefined, 'unverified'],
-  ];
-  for (const [name, floodWith, caller] of cases) {
-    test(name, BY_TIME, async (context) => {
-      const { service, lock, sent, sendSingle } = await startFlooded(context, floodWith);
-      const statuses = sendSingle();
-      await lock.release();
+test.each<[name: string, loud: Loud, kind: string]>([
+  ['with its own token', { sub: 'loud' }, 'known'],
+  ['with a made-up token', { token: 'made.up.token' }, 'unverified'],
+  ['without a token', {}, 'unverified'],
+])(
+  'while one caller fills the queue, the single requests of another are served: %s',
+  BY_TIME,
+  async (_name, loud, caller) => {
+    const { service, lock, sent, sendSingle } = await startFlooded(loud);
+    const statuses = sendSingle();
+    await lock.release();
 
-      expect(await statuses).toEqual(Array.from({ length: SINGLE }, () => 200));
-      expect(await Promise.all(sent)).toContain(503);
-      const refused = await until('refusals are logged', async () => {
-        const found = (await service.events()).filter(({ event }) => event === 'requests_refused');
-        return found.length > 0 && found;
-      });
-      expect(new Set(refused.map((line) => line.caller))).toEqual(new Set([caller]));
+    expect(await statuses).toEqual(Array.from({ length: SINGLE }, () => 200));
+    expect(await Promise.all(sent)).toContain(503);
+    const refused = await until('refusals are logged', async () => {
+      const found = (await service.events()).filter(({ event }) => event === 'requests_refused');
+      return found.length > 0 && found;
     });
-  }
-});
+    expect(new Set(refused.map((line) => line.caller))).toEqual(new Set([caller]));
+  },
+);

@@ -1,7 +1,6 @@
-import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, type TestContext, test } from 'vitest';
-import { connectTo, requestText } from '../stage/connection.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { connectAndSend, requestText } from '../stage/connection.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { success, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
@@ -11,25 +10,23 @@ import { until } from '../stage/until.ts';
 const PATIENT = { SVC_POSTGRES_STATEMENT_TIMEOUT: '15' };
 
 /** A service with a locked table and open PostgreSQL connections, and three pipelined requests for the list. */
-async function startWithThreeAtOnce(onTestFinished: TestContext['onTestFinished']) {
+async function startWithThreeAtOnce() {
   const service = await startService({ ...PATIENT, SVC_SHUTDOWN_DRAIN_TIMEOUT: '15' });
+  onTestFinished(service.stop);
   await Promise.all(Array.from({ length: 20 }, () => service.call('GET', USERS)));
   const lock = await holdUsers(service.database);
-  onTestFinished(async () => {
-    await lock.release();
-    await service.stop();
-  });
+  onTestFinished(lock.release);
   const fields = { Authorization: `Bearer ${await service.issuer.sign()}` };
-  const connection = await connectTo(service.url);
-  connection.send([1, 2, 3].map((limit) => requestText(`GET ${USERS}?limit=${limit}`, fields)).join(''));
+  const connection = await connectAndSend(
+    service.url,
+    [1, 2, 3].map((limit) => requestText(`GET ${USERS}?limit=${limit}`, fields)).join(''),
+  );
   await untilUnderWay(1, service.database);
   return { service, lock, connection };
 }
 
-test('pipelined requests are carried out one after another, and all have responses', async ({
-  onTestFinished,
-}) => {
-  const { service, lock, connection } = await startWithThreeAtOnce(onTestFinished);
+test('pipelined requests are carried out one after another, and all have responses', async () => {
+  const { service, lock, connection } = await startWithThreeAtOnce();
   const other = service.call('GET', USERS);
   await untilUnderWay(2, service.database);
   await lock.release();
@@ -39,44 +36,32 @@ test('pipelined requests are carried out one after another, and all have respons
   connection.close();
 });
 
-test('a client that disconnects meanwhile leaves nothing in flight', async ({ onTestFinished }) => {
-  const { service, lock, connection } = await startWithThreeAtOnce(onTestFinished);
+test('a client that disconnects meanwhile leaves nothing in flight', async () => {
+  const { service, lock, connection } = await startWithThreeAtOnce();
   connection.abort();
   await fetch(`${service.url}/health`);
   await lock.release();
   await service.host.shutDown();
 
-  const drained = (await service.events())
-    .map(({ event }) => event)
-    .filter((event) => /drain/.test(`${event}`));
-  expect(drained).toEqual(['shutdown_drained']);
+  const events = (await service.events()).map(({ event }) => String(event));
+  expect(events.filter((event) => event.includes('drain'))).toEqual(['shutdown_drained']);
 });
 
 test('a connection with many waiting requests is not read further, and all have responses in the end', {
   timeout: 180_000,
-}, async ({ onTestFinished }) => {
+}, async () => {
   const service = await startService(PATIENT);
+  onTestFinished(service.stop);
   const lock = await holdUsers(service.database);
-  onTestFinished(async () => {
-    await lock.release();
-    await service.stop();
-  });
+  onTestFinished(lock.release);
   const Authorization = `Bearer ${await service.issuer.sign()}`;
-  const { hostname, port } = new URL(service.url);
-  const socket = connect(Number(port), hostname);
-  let [answers, rest] = [0, ''];
-  socket.on('data', (chunk: Buffer) => {
-    const parts = (rest + chunk.toString('latin1')).split('HTTP/1.1 ');
-    answers += parts.length - 1;
-    rest = parts.at(-1)?.slice(-8) ?? '';
-  });
-  onTestFinished(() => void socket.destroy());
   const padding = { 'X-Padding': 'x'.repeat(6000) };
   // Some of them have their responses before their bodies are read.
   const refused = requestText('GET /nowhere', padding) + requestText(`POST ${USERS}`, padding, '{}');
   const pairs = 2000;
-  socket.write(requestText(`GET ${USERS}`, { Authorization }));
-  for (let count = 0; count < pairs; count += 1) socket.write(refused);
+  const list = requestText(`GET ${USERS}`, { Authorization });
+  const { socket, statuses, close } = await connectAndSend(service.url, list + refused.repeat(pairs));
+  onTestFinished(close);
   await until('nothing more is read', async () => {
     const { writableLength } = socket;
     await sleep(500);
@@ -86,14 +71,13 @@ test('a connection with many waiting requests is not read further, and all have 
   // More than the kernel buffers for both sides.
   expect(socket.writableLength).toBeGreaterThan(5_000_000);
   await lock.release();
-  await until('all have responses', () => answers === 2 * pairs + 1, { seconds: 50 });
+  await until('all have responses', () => statuses().length === 2 * pairs + 1, { seconds: 50 });
 });
 
-test('a client that ends its side after its requests gets all responses', async ({ onTestFinished }) => {
+test('a client that ends its side after its requests gets all responses', async () => {
   const service = await startService();
   onTestFinished(service.stop);
-  const connection = await connectTo(service.url);
-  connection.send(requestText('GET /nowhere', {}).repeat(100));
+  const connection = await connectAndSend(service.url, requestText('GET /nowhere', {}).repeat(100));
   connection.halfClose();
 
   for (let count = 0; count < 100; count += 1) expect((await connection.answer()).status).toBe(404);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
-import { connectTo, requestText } from '../stage/connection.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { connectAndSend, requestText } from '../stage/connection.ts';
 import { holdUsers } from '../stage/locks.ts';
 import { freshAddress, readResponse, refusal, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
@@ -13,17 +13,15 @@ const MORE = 23;
 const isRefused = ({ status }: { status: number }) => status === 503;
 
 /** A service whose table is locked, with so many requests in progress that further ones are queued. */
-async function startCrowded({ onTestFinished }: { onTestFinished(fn: () => unknown): void }) {
+async function startCrowded() {
   const service = await startService({
     SVC_POSTGRES_POOL_SIZE: '1',
     SVC_POSTGRES_POOL_TIMEOUT: '30',
     SVC_POSTGRES_STATEMENT_TIMEOUT: '30',
   });
+  onTestFinished(service.stop);
   const lock = await holdUsers(service.database);
-  onTestFinished(async () => {
-    await lock.release();
-    await service.stop();
-  });
+  onTestFinished(lock.release);
   const sent = Array.from({ length: INSIDE + MORE }, () => service.call('GET', USERS));
   /** Admission refuses without checking the token. */
   const ask = () => fetch(service.url + USERS, { headers: { authorization: 'Bearer none' } });
@@ -37,8 +35,8 @@ const BY_TIME = { retry: 2 };
 test(
   'an overloaded instance responds with 503 before all checks: a complete problem, without an app_error',
   BY_TIME,
-  async (context) => {
-    const { service, lock, sent } = await startCrowded(context);
+  async () => {
+    const { service, lock, sent } = await startCrowded();
     const before = (await service.events()).filter(({ event }) => event === 'app_error').length;
 
     const headers = { authorization: 'Bearer none', 'x-request-id': 'mine' };
@@ -61,19 +59,15 @@ test(
   },
 );
 
-test('requests_refused has the number of refusals, at most once a second', BY_TIME, async (context) => {
+test('requests_refused has the number of refusals, at most once a second', BY_TIME, async () => {
   const begun = Date.now();
-  const { service, lock, sent } = await startCrowded(context);
+  const { service, lock, sent } = await startCrowded();
   await lock.release();
   await Promise.all(sent);
 
-  const reported = () =>
-    service.events().then((events) => events.filter(({ event }) => event === 'requests_refused'));
-  const count = (lines: Awaited<ReturnType<typeof reported>>) =>
-    lines.reduce((sum, line) => sum + Number(line.count), 0);
   const lines = await until('all are reported', async () => {
-    const found = await reported();
-    return count(found) > MORE && found;
+    const found = (await service.events()).filter(({ event }) => event === 'requests_refused');
+    return found.reduce((sum, { count }) => sum + Number(count), 0) > MORE && found;
   });
   expect(lines[0]).toEqual({
     event: 'requests_refused',
@@ -85,21 +79,20 @@ test('requests_refused has the number of refusals, at most once a second', BY_TI
   expect(lines.length).toBeLessThanOrEqual(Math.ceil((Date.now() - begun) / 1000));
 });
 
-test('the probes of an overloaded instance are 200', BY_TIME, async (context) => {
-  const { service } = await startCrowded(context);
+test('the probes of an overloaded instance are 200', BY_TIME, async () => {
+  const { service } = await startCrowded();
 
   expect((await fetch(`${service.url}/health`)).status).toBe(200);
   expect((await fetch(`${service.url}/ready`)).status).toBe(200);
 });
 
-test('a request whose client has disconnected is not carried out', BY_TIME, async (context) => {
-  const { service, lock, sent } = await startCrowded(context);
+test('a request whose client has disconnected is not carried out', BY_TIME, async () => {
+  const { service, lock, sent } = await startCrowded();
   const Authorization = `Bearer ${await service.issuer.sign()}`;
   const email = freshAddress();
   const create = requestText(`POST ${USERS}`, { Authorization }, JSON.stringify({ email }));
-  const [hungUp, halfClosed] = [await connectTo(service.url), await connectTo(service.url)];
-  hungUp.send(create);
-  halfClosed.send(create);
+  const hungUp = await connectAndSend(service.url, create);
+  const halfClosed = await connectAndSend(service.url, create);
   halfClosed.halfClose();
   hungUp.abort();
   expect((await fetch(`${service.url}/health`)).status).toBe(200);
@@ -114,8 +107,8 @@ test('a request whose client has disconnected is not carried out', BY_TIME, asyn
 test(
   'a queued request is in flight until its response or refusal, and the drain waits for it',
   BY_TIME,
-  async (context) => {
-    const { service, lock, sent } = await startCrowded(context);
+  async () => {
+    const { service, lock, sent } = await startCrowded();
     const late = Array.from({ length: 5 }, () => service.call('GET', USERS));
     await lock.release();
     const stopped = service.host.shutDown();
@@ -127,9 +120,7 @@ test(
   },
 );
 
-test('requests beyond the number in flight are queued briefly, and all are 200', async ({
-  onTestFinished,
-}) => {
+test('requests beyond the number in flight are queued briefly, and all are 200', async () => {
   const service = await startService({ SVC_POSTGRES_POOL_SIZE: '1' });
   onTestFinished(service.stop);
   const lock = await holdUsers(service.database);
@@ -146,15 +137,15 @@ test('requests beyond the number in flight are queued briefly, and all are 200',
 test(
   'every request that was sent before a drain begins has a response, also if the service has not read it yet',
   BY_TIME,
-  async ({ onTestFinished }) => {
+  async () => {
     const service = await startService();
     onTestFinished(service.stop);
     const Authorization = `Bearer ${await service.issuer.sign()}`;
     const request = requestText(`GET ${USERS}`, { Authorization });
-    const connections = await Promise.all(Array.from({ length: 600 }, () => connectTo(service.url)));
+    const connect = () => connectAndSend(service.url, requestText('GET /health', {}));
+    const connections = await Promise.all(Array.from({ length: 600 }, connect));
     onTestFinished(() => connections.forEach(({ close }) => void close()));
     // All are accepted before the load begins.
-    for (const connection of connections) connection.send(requestText('GET /health', {}));
     await Promise.all(connections.map((connection) => connection.answer()));
 
     const statuses: number[] = [];

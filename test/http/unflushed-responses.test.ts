@@ -1,10 +1,11 @@
-import { once } from 'node:events';
+import { on, once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, expect, test } from 'vitest';
+import { connect, type Socket } from 'node:net';
+import { setImmediate as nextPass, setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, expect, test, vi } from 'vitest';
 import { writeResponse } from '../../host/response-writer.ts';
 import { UnflushedResponses } from '../../host/sockets/unflushed-responses.ts';
+import { listen } from '../stage/listening.ts';
 
 const END = 'the end';
 
@@ -13,31 +14,23 @@ const body = `${'x'.repeat(12_000_000)}${END}`;
 const limit = 20_000_000;
 const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 
-const arrived: ServerResponse[] = [];
-const server = createServer((_request, response) => arrived.push(response));
+const server = createServer();
+const arriving = on(server, 'request');
 const responses = new UnflushedResponses(limit);
-let port: number;
-
-beforeAll(async () => {
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  port = (server.address() as AddressInfo).port;
-  return () => void server.close().closeAllConnections();
-});
+const { port } = await listen(server);
+afterAll(() => void server.close().closeAllConnections());
 
 /** A client that has sent its request and does not read, and the response to it. */
-async function ask(requests = REQUEST): Promise<readonly [Socket, ServerResponse]> {
+async function ask(requests = REQUEST) {
   const socket = connect(port, '127.0.0.1').pause();
   socket.on('error', () => {});
   socket.write(requests);
-  return [socket, await nextResponse()];
+  return [socket, await nextResponse()] as const;
 }
 
-async function nextResponse(): Promise<ServerResponse> {
-  for (;;) {
-    const response = arrived.shift();
-    if (response) return response;
-    await once(server, 'request');
-  }
+async function nextResponse() {
+  const { value } = await arriving.next();
+  return value?.[1] as ServerResponse;
 }
 
 function answer(response: ServerResponse, text = body): ServerResponse {
@@ -105,14 +98,16 @@ test('a client that reads again stays connected, also if its next response takes
 test('the writer waits until all responses are sent, also those written meanwhile', async () => {
   const [[first, response], [second, later]] = [await ask(), await ask()];
   answer(response);
-  let isSent = false;
-  const sent = responses.untilSent().then(() => {
-    isSent = true;
-  });
+  const onSent = vi.fn();
+  const sent = responses.untilSent().then(onSent);
+  const firstClosed = once(response, 'close');
+  await nextPass();
   answer(later, 'x'.repeat(5_000_000) + END);
   await readUntil(first, END);
+  await firstClosed;
+  await nextPass();
 
-  expect(isSent).toBe(false);
+  expect(onSent).not.toHaveBeenCalled();
   await readUntil(second, END);
   await sent;
   for (const socket of [first, second]) socket.destroy();
