@@ -5,9 +5,6 @@ import { chromium } from 'playwright-core';
 import { startHost } from '../../host/host.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 
-const FLAGS = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-background-networking'];
-const VIEWPORT = { width: 1100, height: 690 };
-
 const executablePath = process.argv[2] ?? '/usr/bin/chromium';
 // The documentation needs neither PostgreSQL nor an identity provider.
 const settings = readSettings({
@@ -20,8 +17,8 @@ const settings = readSettings({
   SVC_POSTGRES_MIGRATE: 'false',
 });
 const host = await startHost(settings, { logTo: openSync('/dev/null', 'w') });
-const browser = await chromium.launch({ executablePath, args: FLAGS });
-const page = await browser.newPage({ viewport: VIEWPORT });
+const browser = await chromium.launch({ executablePath });
+const page = await browser.newPage({ viewport: { width: 1100, height: 690 } });
 await page.goto(`${host.url}/docs`);
 await page.getByText('/api/v1/users/batch').first().waitFor();
 // The introduction is above the operations. The picture shows only the operations.

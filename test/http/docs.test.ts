@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { beforeAll, describe, expect, test } from 'vitest';
-import { startTokenIssuer, type TokenIssuer } from '../../host/development/token-issuer.ts';
+import { afterAll, describe, expect, test } from 'vitest';
+import { startTokenIssuer } from '../../host/development/token-issuer.ts';
 import { tokenUrlOf } from '../../host/docs/token-url.ts';
 import { readResponse, refusal } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
@@ -15,14 +15,10 @@ const PATHS = [
 /** Texts that would refer to other hosts, or to files that are not served. */
 const ELSEWHERE = /^\/[/*]# sourceMappingURL=|cdn\.redoc\.ly|redocly\.com\/redoc|fonts\.googleapis/gm;
 
+const issuer = await startTokenIssuer({ audience: 'user-management-service', port: 0 });
+afterAll(issuer.stop);
+
 describe('in development', () => {
-  let issuer: TokenIssuer;
-
-  beforeAll(async () => {
-    issuer = await startTokenIssuer({ audience: 'user-management-service', port: 0 });
-    return () => issuer.stop();
-  });
-
   const service = serviceUnderTest(() => ({
     SVC_ENV: 'development',
     SVC_OAUTH_ISSUER: issuer.issuer,
@@ -57,30 +53,26 @@ describe('in development', () => {
 
   test('a page runs nothing inline, loads nothing from other hosts, and connects only to the issuer', async () => {
     const policyOf = async (path: string) =>
-      (await fetch(`${service.url}${path}`)).headers.get('content-security-policy')?.split('; ');
+      (await fetch(service.url + path)).headers.get('content-security-policy')?.split('; ').sort();
     const everywhere = [
       ...["default-src 'none'", "script-src 'self'", "img-src 'self' data:", "base-uri 'none'"],
       ...["form-action 'none'", "frame-ancestors 'none'"],
     ];
 
-    expect((await policyOf('/docs'))?.sort()).toEqual(
+    expect(await policyOf('/docs')).toEqual(
       [...everywhere, "style-src 'self'", `connect-src 'self' ${issuer.issuer}`].sort(),
     );
-    expect((await policyOf('/redoc'))?.sort()).toEqual(
-      [
-        ...everywhere,
-        "style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' 'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='",
-        "connect-src 'self'",
-      ].sort(),
-    );
+    const styles =
+      "style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' 'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='";
+    expect(await policyOf('/redoc')).toEqual([...everywhere, styles, "connect-src 'self'"].sort());
   });
 
   test.for(PATHS)(
     '%s has its Content-Type and an ETag of its bytes, needs no token, and supports HEAD and If-None-Match',
     async (path) => {
-      const response = await fetch(`${service.url}${path}`);
+      const response = await fetch(service.url + path);
       const text = await response.text();
-      const head = await fetch(`${service.url}${path}`, { method: 'HEAD' });
+      const head = await fetch(service.url + path, { method: 'HEAD' });
 
       expect(response.status).toBe(200);
       expect(response.headers.get('content-type')).toMatch(mediaTypeOf(path));

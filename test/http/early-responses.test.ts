@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { connectTo, requestText } from '../stage/connection.ts';
+import { connectAndSend, requestText } from '../stage/connection.ts';
 import { USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -30,7 +30,7 @@ describe('a client that sends a large body on a closing connection reads', () =>
     ['with a length', { 'content-length': body.length }],
     ['in chunks', { 'transfer-encoding': 'chunked' }],
   ])('its 413 and its 401, %s', async (_case, headers) => {
-    const authorization = `Bearer ${await service.issuer.sign()}`;
+    const { authorization } = service;
     for (let times = 0; times < 5; times += 1) {
       expect(await statusOf({ authorization, ...headers })).toBe(413);
       expect(await statusOf(headers)).toBe(401);
@@ -40,9 +40,9 @@ describe('a client that sends a large body on a closing connection reads', () =>
 });
 
 test('a client that stops its body after the response does not wait for the end of the connection', async () => {
-  const connection = await connectTo(service.url);
   const fields = { Connection: 'close', 'Content-Length': '5000000' };
-  connection.send(requestText(`POST ${USERS}`, fields, 'x'.repeat(80_000)));
+  const begin = requestText(`POST ${USERS}`, fields, 'x'.repeat(80_000));
+  const connection = await connectAndSend(service.url, begin);
   expect(await connection.answer()).toMatchObject({ status: 401 });
   const begun = performance.now();
   connection.halfClose();
@@ -53,8 +53,8 @@ test('a client that stops its body after the response does not wait for the end 
 
 test('a client that sends more after a parser refusal can read its response before the connection ends', async () => {
   for (let times = 0; times < 5; times += 1) {
-    const connection = await connectTo(service.url);
-    connection.send(requestText('BREW /health', {}) + 'x'.repeat(300_000));
+    const refused = requestText('BREW /health', {}) + 'x'.repeat(300_000);
+    const connection = await connectAndSend(service.url, refused);
 
     expect(await connection.answer()).toMatchObject({ status: 400 });
     expect(await connection.rest()).toBe('');

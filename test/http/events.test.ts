@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
 import { createUser } from '../../handlers/users/create.ts';
 import { deleteUser } from '../../handlers/users/delete.ts';
@@ -16,13 +16,9 @@ const jsonIn = (folder: string) =>
 
 const rest = unmatched(endpoints.map(({ route }) => route));
 
-let stage: Awaited<ReturnType<typeof startComposition>>;
-
-beforeAll(async () => {
-  stage = await startComposition();
-  for (const name of ['ada', 'GRACE', 'katherine']) await stage.createUser({ email: `${name}@example.com` });
-  return () => stage.stop();
-});
+const stage = await startComposition();
+afterAll(stage.stop);
+for (const name of ['ada', 'GRACE', 'katherine']) await stage.createUser({ email: `${name}@example.com` });
 
 /** Calls the function that API Gateway would call. A route without parameters comes first. */
 async function call(name: string, particulars: EventParticulars = {}) {
@@ -38,10 +34,9 @@ async function call(name: string, particulars: EventParticulars = {}) {
 describe('an event gets the status of its operation:', () => {
   const statusOf = (name: string) =>
     /^createUser(?!s-partial)/.test(name) ? 201 : /^deleteUser|options/.test(name) ? 204 : 200;
-  const items = () => ({ items: [{ email: freshAddress() }] });
   const bodies: Readonly<Record<string, () => object>> = {
     createUser: () => ({ email: freshAddress() }),
-    createUsers: items,
+    createUsers: () => ({ items: [{ email: freshAddress() }] }),
   };
 
   const names = jsonIn('.').filter((name) => name !== 'createUser-key');
@@ -50,8 +45,7 @@ describe('an event gets the status of its operation:', () => {
     const { id } = await stage.createUser();
     const body = bodies[name]?.();
 
-    const particulars = { id, ...(body && { body: JSON.stringify(body) }) };
-    const { response } = await call(name, particulars);
+    const { response } = await call(name, { id, ...(body && { body: JSON.stringify(body) }) });
     expect(response.status).toBe(status);
     // HEAD, too, has no content.
     expect(response.body === '').toBe(status === 204 || name.endsWith('-head'));

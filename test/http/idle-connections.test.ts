@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import { queryObjects } from 'node:v8';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { connectTo, requestText } from '../stage/connection.ts';
+import { type Connection, connectTo, requestText } from '../stage/connection.ts';
 import { USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
@@ -20,34 +20,29 @@ describe('a connection does not keep a request or its response', () => {
     before = alive();
   });
 
-  const untilForgotten = () => until('all are forgotten', () => isDeepStrictEqual(alive(), before));
-
-  const connectMany = () => Promise.all(Array.from({ length: 20 }, () => connectTo(service.url)));
+  async function expectForgotten(exchange: (connection: Connection, index: number) => Promise<void>) {
+    const connections = await Promise.all(Array.from({ length: 20 }, () => connectTo(service.url)));
+    for (const [index, connection] of connections.entries()) await exchange(connection, index);
+    await until('all are forgotten', () => isDeepStrictEqual(alive(), before));
+    for (const connection of connections) connection.close();
+  }
 
   test('that was served, while it waits for its next request', async () => {
     const request = requestText(`GET ${USERS}`, { Authorization: service.authorization });
-    const connections = await connectMany();
-    for (const connection of connections) {
+    await expectForgotten(async (connection) => {
       connection.send(request);
       expect(await connection.answer()).toMatchObject({ status: 200 });
-    }
-
-    await untilForgotten();
-    for (const connection of connections) connection.close();
+    });
   });
 
   test('that was refused before its body arrived', async () => {
     const whole = requestText(`POST ${USERS}`, {}, body);
     const head = whole.slice(0, -body.length);
-    const connections = await connectMany();
-    for (const [index, connection] of connections.entries()) {
+    await expectForgotten(async (connection, index) => {
       // Every second body arrives after the response.
       connection.send(index % 2 === 0 ? whole : head);
       expect(await connection.answer()).toMatchObject({ status: 401 });
       if (index % 2 === 1) connection.send(body);
-    }
-
-    await untilForgotten();
-    for (const connection of connections) connection.close();
+    });
   });
 });

@@ -26,12 +26,9 @@ beforeAll(async () => {
 });
 
 /** A request with exactly this target, which fetch would normalize. */
-async function get(target: string, method = 'GET') {
-  const Authorization = `Bearer ${await service.issuer.sign()}`;
-  return lastResponse(
-    service.url,
-    requestText(`${method} ${target}`, { Authorization, Connection: 'close' }),
-  );
+function get(target: string, method = 'GET') {
+  const fields = { Authorization: service.authorization, Connection: 'close' };
+  return lastResponse(service.url, requestText(`${method} ${target}`, fields));
 }
 
 describe('one resource', () => {

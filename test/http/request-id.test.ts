@@ -38,11 +38,8 @@ describe('the inbound value', () => {
     ['two equal ones', ['one', 'one']],
     ['an empty one and one', ['', 'one']],
   ])('is replaced by a UUID version 4 if it is repeated: %s', async (_case, values) => {
-    const repeated = values.map(
-      (value, index) => [index === 0 ? 'X-Request-ID' : 'x-request-id', value] as const,
-    );
-    const fields = [HOST, ...repeated, CLOSE];
-
+    const [first, second] = values as [string, string];
+    const fields = [HOST, ['X-Request-ID', first], ['x-request-id', second], CLOSE] as const;
     const lines = ['GET /health', `GET ${USERS}`, 'CONNECT localhost:80', 'G3T /health', 'GET /%zz'];
     for (const line of lines) {
       const { headers } = await lastResponse(service.url, written(line, fields));

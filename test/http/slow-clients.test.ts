@@ -1,4 +1,4 @@
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { connectAndSend, connectTo, requestText } from '../stage/connection.ts';
 import { probe, refusal, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
@@ -14,14 +14,14 @@ const startCreate = (Authorization: string) =>
 
 // Concurrently, because each waits for a limit of several seconds.
 describe.concurrent('a client too slow', () => {
-  test('with its head is 408, and its connection ends', async ({ expect }) => {
+  test('with its head is 408, and its connection ends', async () => {
     const connection = await connectAndSend(service.url, INCOMPLETE_HEAD);
 
     expect(await connection.answer()).toEqual(refusal('request_timeout_error', '/'));
     expect(await connection.rest()).toBe('');
   });
 
-  test('with its body is 408, and its connection ends', async ({ expect }) => {
+  test('with its body is 408, and its connection ends', async () => {
     const connection = await startCreate(service.authorization);
     const drip = setInterval(() => connection.send(' '), 1000);
     const started = Date.now();
@@ -33,9 +33,7 @@ describe.concurrent('a client too slow', () => {
     expect(await connection.rest()).toBe('');
   });
 
-  test('is not one that has sent nothing yet: its connection stays open, and serves its first request', async ({
-    expect,
-  }) => {
+  test('is not one that has sent nothing yet: its connection stays open, and serves its first request', async () => {
     const silent = await connectTo(service.url);
     const slow = await connectAndSend(service.url, INCOMPLETE_HEAD);
     // By then the limit has passed for both.
@@ -47,9 +45,7 @@ describe.concurrent('a client too slow', () => {
     silent.close();
   });
 
-  test('with a body that the service does not need is 401 at once, and its connection ends later', async ({
-    expect,
-  }) => {
+  test('with a body that the service does not need is 401 at once, and its connection ends later', async () => {
     const connection = await startCreate('Bearer no.such.token');
     const started = Date.now();
     expect(await connection.answer()).toEqual(refusal('unauthorized_error', USERS));
