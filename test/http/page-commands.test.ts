@@ -6,29 +6,22 @@ import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
 
-/**
- * The commands of a page that call the service, except for the one that gets a token from the issuer of `npm run
- * dev`.
- */
-function commandsOf(page: string): string {
-  const blocks = [...readFileSync(page, 'utf8').matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block);
-  const calls = blocks.filter((block) => block.includes('/api/v1/users/') || block.includes('curl'));
-  return calls.join('').replace(/^TOKEN=.*\n/gm, '');
-}
-
-async function statusesOf(commands: string): Promise<readonly number[]> {
-  const { id } = await service.createUser();
-  const environment = { ...process.env, TOKEN: await service.issuer.sign(), ID: id };
-  const addressed = commands.replaceAll('http://127.0.0.1:8000', service.url).replaceAll('wait=20', 'wait=1');
-  const { stdout } = await promisify(execFile)('sh', ['-e', '-c', addressed], { env: environment });
-  return [...stdout.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status));
-}
-
 test.each(['README.md', 'infra/api.md', 'infra/change-feed/README.md'])(
   'the commands of %s work without a change',
   async (page) => {
-    const commands = commandsOf(page);
-    const statuses = await statusesOf(commands);
+    const blocks = [...readFileSync(page, 'utf8').matchAll(/```sh\n(.*?)```/gs)].map(
+      ([, block = '']) => block,
+    );
+    const calls = blocks.filter((block) => block.includes('/api/v1/users/') || block.includes('curl'));
+    // Without the command that gets a token from the issuer of `npm run dev`.
+    const commands = calls.join('').replace(/^TOKEN=.*\n/gm, '');
+    const addressed = commands
+      .replaceAll('http://127.0.0.1:8000', service.url)
+      .replaceAll('wait=20', 'wait=1');
+    const { id } = await service.createUser();
+    const env = { ...process.env, TOKEN: await service.issuer.sign(), ID: id };
+    const { stdout } = await promisify(execFile)('sh', ['-e', '-c', addressed], { env });
+    const statuses = [...stdout.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status));
 
     expect(statuses).toHaveLength(commands.match(/^curl -si/gm)?.length ?? 0);
     expect(statuses.length).toBeGreaterThan(4);
