@@ -12,10 +12,7 @@ export type Configuration = {
   readonly isHashed?: boolean;
 };
 
-/** A design fault, and the property that finds it. */
-export type PlantedFault = Configuration & {
-  readonly foundBy: keyof typeof PROPERTIES;
-};
+export type Property = keyof typeof PROPERTIES;
 
 /** The properties by the numbers in the models. Liveness has no assertion, so it has the number 0. */
 export const PROPERTIES = {
@@ -75,14 +72,15 @@ const LARGEST: readonly Configuration[] = [
 /** For the lab. */
 export const LARGE = LARGEST.map((configuration) => ({ ...configuration, isHashed: true }));
 
-function planted(of: Configuration, macro: string, foundBy: PlantedFault['foundBy']): PlantedFault {
-  return { ...of, name: macro, defines: { ...of.defines, [macro]: true }, foundBy };
+/** A design fault, and the property that finds it. */
+function planted(of: Configuration, macro: string, foundBy: Property) {
+  return { ...of, name: macro, defines: { ...of.defines, [macro]: true } as const, foundBy };
 }
 
 const cleaning = feed('', { CLEANERS: 1, ROLLBACKS: 0 });
 
 /** Design faults that the models must find. */
-export const FAULTS: readonly PlantedFault[] = [
+export const FAULTS = [
   // The statement that writes gives the position.
   planted(feed('', { USERS: 2, ROLLBACKS: 0 }), 'POSITION_BEFORE_COMMIT', 8),
   // A reader reads `position > cursor`, and does not number first.

@@ -3,7 +3,7 @@ import { access, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Configuration } from './configurations.ts';
+import type { Configuration, Property } from './configurations.ts';
 
 const execute = promisify(execFile);
 
@@ -66,7 +66,7 @@ function resultIn(output: string) {
     seconds: figure(/elapsed time ([\d.e+-]+)/),
     megabytes: figure(/([\d.]+)\s+total actual memory usage/),
     /** Number of the property that does not hold; undefined if all hold. */
-    violated: errors === 0 ? undefined : isCycle ? 0 : property,
+    violated: errors === 0 ? undefined : isCycle ? 0 : (property as Property),
     /** Whether every state was visited. */
     isComplete: errors === 0 && !/Search not completed|max search depth too small|out of memory/.test(output),
   };

@@ -1,19 +1,23 @@
 import { refusedWindows } from '../../model/bridge.ts';
-import { type Configuration, FAULTS, LARGE, PROPERTIES, SMALL } from '../../model/configurations.ts';
+import {
+  type Configuration,
+  FAULTS,
+  LARGE,
+  PROPERTIES,
+  type Property,
+  SMALL,
+} from '../../model/configurations.ts';
 import { ACCEPTED, REFUSED } from '../../model/planted-histories.ts';
 import { hasSpin, verify } from '../../model/spin.ts';
 import { windowsIn } from '../../model/windows.ts';
 import { defineExperiment } from '../experiment.ts';
 
-type Lines = {
-  report(name: string, holds: boolean, result: string): void;
-  print(line: string): void;
-};
+type Report = (name: string, holds: boolean, result: string) => void;
 
-const CHOICES: Readonly<Record<string, (lines: Lines) => Promise<void>>> = {
-  small: (lines) => check(lines, SMALL),
-  large: (lines) => check(lines, LARGE),
-  faults: findFaults,
+const CHOICES: Readonly<Record<string, (report: Report) => Promise<void>>> = {
+  small: (report) => verifyAll(SMALL, report),
+  large: (report) => verifyAll(LARGE, report),
+  faults: (report) => verifyAll(FAULTS, report),
   windows: searchWindows,
 };
 
@@ -31,44 +35,30 @@ export const experiment = defineExperiment({
     if (!carryOut) throw new Error(`usage: npm run lab -- model ${Object.keys(CHOICES).join(' | ')}`);
     if (!(await hasSpin())) throw new Error('spin and gcc must be installed: apt-get install spin gcc');
     const counts = { passed: 0, failed: 0 };
-    await carryOut({
-      print,
-      report(name, holds, result) {
-        counts[holds ? 'passed' : 'failed'] += 1;
-        print(`${name.padEnd(60)} ${result}${holds ? '' : '  FAILED'}`);
-      },
+    await carryOut((name, holds, result) => {
+      counts[holds ? 'passed' : 'failed'] += 1;
+      print(`${name.padEnd(60)} ${result}${holds ? '' : '  FAILED'}`);
     });
     print(`${counts.passed} passed, ${counts.failed} failed`);
     return counts.failed === 0 && counts.passed > 0;
   },
 });
 
-async function check({ report }: Lines, configurations: readonly Configuration[]): Promise<void> {
+/** Holds the result for each configuration against what is expected: a planted fault, or none. */
+async function verifyAll(
+  configurations: readonly (Configuration & { readonly foundBy?: Property })[],
+  report: Report,
+): Promise<void> {
   for (const configuration of configurations) {
     const { states, depth, seconds, megabytes, violated, isComplete } = await verify(configuration);
     const figures = `${states} states, depth ${depth}, ${seconds} s, ${Math.round(megabytes)} MB`;
-    const fault = violated === undefined ? '' : `, does not hold: ${nameOf(violated)}`;
-    report(configuration.name, isComplete, figures + fault);
+    const found = violated === undefined ? '' : `, does not hold: ${PROPERTIES[violated]}`;
+    const { name, foundBy } = configuration;
+    report(name, foundBy === undefined ? isComplete : violated === foundBy, figures + found);
   }
 }
 
-async function findFaults({ report }: Lines): Promise<void> {
-  for (const fault of FAULTS) {
-    const { violated, states, depth, seconds } = await verify(fault);
-    const found = violated === undefined ? 'not found' : `found: ${nameOf(violated)}`;
-    report(
-      fault.name,
-      violated === fault.foundBy,
-      `${states} states, depth ${depth}, ${seconds} s, ${found}`,
-    );
-  }
-}
-
-function nameOf(property: number): string {
-  return PROPERTIES[property as keyof typeof PROPERTIES] ?? `property ${property}`;
-}
-
-async function searchWindows({ report }: Lines): Promise<void> {
+async function searchWindows(report: Report): Promise<void> {
   const histories = Object.entries({ ...ACCEPTED, ...REFUSED }).map(([name, history]) => ({
     name,
     windows: windowsIn(history),
