@@ -27,13 +27,13 @@ process.on('SIGUSR2', () => {
   globalThis.gc({ type: 'major', flavor: 'last-resort' });
   const { heapUsed, external } = process.memoryUsage();
   const timers = sum(Object.values(timerListMap).map(lengthOf));
-  const resources = process.getActiveResourcesInfo();
+  const sockets = process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
   const { fordblks: free } = mallinfo2();
   const compiled = getHeapSpaceStatistics().filter(({ space_name: name }) => COMPILED.test(name));
   const reading = {
     readings,
     timers,
-    resources,
+    sockets,
     free,
     heapUsed,
     external,

@@ -8,7 +8,7 @@ export type Reading = Settled & { readonly hours: number; readonly sessions: num
 const HOUR_MS = 3_600_000;
 
 /** Records on request what a service holds, with and without garbage. */
-export function startRecorder({ postgres }: ServiceUnderFault, watched: ReturnType<typeof watch>) {
+export function startRecorder({ postgres }: ServiceUnderFault, settled: ReturnType<typeof watch>) {
   const begun = performance.now();
   const readings: Reading[] = [];
   const hours = () => (performance.now() - begun) / HOUR_MS;
@@ -24,8 +24,8 @@ export function startRecorder({ postgres }: ServiceUnderFault, watched: ReturnTy
     readings,
     hours,
     async read(): Promise<Reading> {
-      const settled = await watched.settled();
-      const reading = { hours: hours(), ...settled, sessions: await fewestSessions() };
+      const held = await settled();
+      const reading = { hours: hours(), ...held, sessions: await fewestSessions() };
       readings.push(reading);
       return reading;
     },

@@ -3,16 +3,17 @@ import type { Entry, Ledger } from '../lab/ledger/ledger.ts';
 import type { Stage } from '../lab/stage/stage.ts';
 import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
 import { createPipe } from '../stage/pipe.ts';
+import { addressOf } from '../stage/proxy.ts';
 import { watch, watchable } from './watched-host.ts';
 
 /** Starts the service with all that may break around it: telemetry is on, and the keys are fetched every five seconds. */
 export async function surround(stage: Stage) {
   const { file, flags, variables, runBy, remove } = await watchable();
-  const [proxy, collector] = await Promise.all([stage.proxyPostgres(), startOtlpReceiver()]);
+  const [proxy, collector] = await Promise.all([stage.startProxy(), startOtlpReceiver()]);
   const pipe = createPipe();
   for (const undo of [collector.stop, () => pipe.remove(), remove]) stage.defer(undo);
-  let isStalled = false;
-  const reading = setInterval(() => isStalled || pipe.read(), 50);
+  const logReader = { isStalled: false };
+  const reading = setInterval(() => logReader.isStalled || pipe.read(), 50);
   stage.defer(() => clearInterval(reading));
   const telemetry = {
     SVC_OTEL_ENABLED: 'true',
@@ -22,31 +23,17 @@ export async function surround(stage: Stage) {
     OTEL_METRICS_EXPORTER: 'otlp',
     OTEL_METRIC_EXPORT_INTERVAL: '10000',
   };
-  const settings = { ...proxy.through, ...telemetry, ...variables, SVC_OAUTH_JWKS_REFRESH: '5' };
+  const settings = { ...addressOf(proxy), ...telemetry, ...variables, SVC_OAUTH_JWKS_REFRESH: '5' };
   const service = await stage.startService(settings, { output: pipe, runBy });
-  const watched = watch(service, file);
-  const logReader = {
-    stall() {
-      isStalled = true;
-    },
-    resume() {
-      isStalled = false;
-    },
-  };
+  const settled = watch(service, file);
   let thinned = 0;
   const keepTidy = () => {
     thinned = thin(service.ledger, thinned, stage.claim);
     collector.received.length = 0;
   };
-  const surroundings: Surroundings = {
-    ...stage,
-    service,
-    proxy,
-    collector,
-    logReader,
-    random: stage.random.branch(),
-  };
-  return { service, surroundings, watched, flags, keepTidy };
+  const random = stage.random.branch();
+  const surroundings: Surroundings = { ...stage, service, proxy, collector, logReader, random };
+  return { service, surroundings, settled, flags, keepTidy };
 }
 
 /**

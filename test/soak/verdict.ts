@@ -20,8 +20,8 @@ const ENDS_SHARE = 0.2;
 /** What a service holds as much of after the load as before it. */
 export const HELD_AT_REST = ['descriptors', 'threads', 'timers', 'sockets', 'sessions'] as const;
 
-/** A sentence that has to hold, and the figures that show whether it does. */
-export type Finding = { readonly sentence: string; readonly seen: string; readonly holds: boolean };
+/** A sentence that must hold, whether it does, and the figures that show it. */
+export type Finding = readonly [sentence: string, holds: boolean, seen: string];
 
 type Record = {
   readonly readings: readonly Reading[];
@@ -36,99 +36,69 @@ type Record = {
 };
 
 /** Holds what a service held against what it may. */
-export function findingsIn({
-  readings,
-  before,
-  after,
-  judgedFrom,
-  pool,
-  faults,
-}: Record): readonly Finding[] {
+export function findingsIn(record: Record): readonly Finding[] {
+  const { readings, before, after, judgedFrom, pool, faults } = record;
   const judged = readings.filter(({ hours }) => hours >= judgedFrom);
 
   function slope(sentence: string, name: 'memory' | 'live'): Finding {
     const points = judged.map((reading) => [reading.hours, reading[name]] as const);
     const slopes = [leastSquares(points), slopeOfMedians(points, ENDS_SHARE)];
     const [squares, medians] = slopes.map((value) => value.toFixed(2));
-    return {
-      sentence,
-      seen: `${squares} MB an hour by least squares, ${medians} by medians`,
-      holds: slopes.every((value) => value < MAX_SLOPE_MB_PER_H),
-    };
+    const holds = slopes.every((value) => value < MAX_SLOPE_MB_PER_H);
+    return [sentence, holds, `${squares} MB an hour by least squares, ${medians} by medians`];
+  }
+
+  /** The medians of the first and of the last part. */
+  function endsOf(name: keyof Reading): readonly [first: number, last: number] {
+    const values = judged.map((reading) => reading[name]);
+    const part = Math.ceil(values.length * ENDS_SHARE);
+    return [medianOf(values.slice(0, part)), medianOf(values.slice(-part))];
   }
 
   function flat(name: 'descriptors' | 'timers' | 'sockets' | 'threads'): Finding {
-    const [first, last] = endsOf(judged.map((reading) => reading[name]));
-    return {
-      sentence: `${name} under load are flat`,
-      seen: `median ${first} at first, ${last} at last`,
-      // Those of a few requests more or less in flight.
-      holds: last <= first + 5,
-    };
+    const [first, last] = endsOf(name);
+    // Those of a few requests more or less in flight.
+    const holds = last <= first + 5;
+    return [`${name} under load are flat`, holds, `median ${first} at first, ${last} at last`];
   }
 
   function memoryWithGarbage(): Finding {
-    const memory = judged.map(({ withGarbage }) => withGarbage);
-    const [first, last] = endsOf(memory);
-    const [keptFirst, keptLast] = endsOf(judged.map(({ kept }) => kept));
-    const rounded = [first, last, Math.max(...memory), keptFirst, keptLast].map((value) => value.toFixed(0));
-    return {
-      sentence: 'resident memory with its garbage stays as it was, but for what the C library keeps',
-      seen: `median ${rounded[0]} MB at first, ${rounded[1]} at last, ${rounded[2]} at most; kept ${rounded[3]} and ${rounded[4]}`,
-      holds: last - keptLast <= first - keptFirst + 10,
-    };
+    const [first, last] = endsOf('withGarbage');
+    const [keptFirst, keptLast] = endsOf('kept');
+    const most = Math.max(...judged.map(({ withGarbage }) => withGarbage));
+    const [atFirst, atLast, atMost, ...kept] = [first, last, most, keptFirst, keptLast].map(Math.round);
+    return [
+      'resident memory with its garbage stays as it was, but for what the C library keeps',
+      last - keptLast <= first - keptFirst + 10,
+      `median ${atFirst} MB at first, ${atLast} at last, ${atMost} at most; kept ${kept.join(' and ')}`,
+    ];
   }
 
-  function compiledCode(): Finding {
-    const compiled = readings.map((reading) => reading.compiled);
-    const [first, last] = endsOf(judged.map((reading) => reading.compiled));
-    return {
-      sentence: `compiled code is ${MAX_COMPILED_MB} MB at most`,
-      seen: `median ${first.toFixed(2)} at first, ${last.toFixed(2)} at last, ${Math.max(...compiled).toFixed(2)} at most`,
-      holds: compiled.every((value) => value <= MAX_COMPILED_MB),
-    };
-  }
-
-  const [first, last] = [judged.at(0)?.hours ?? 0, judged.at(-1)?.hours ?? 0];
-  const slopes =
-    last - first < MIN_JUDGED_H
-      ? []
-      : [
-          slope('what lives on the heap and beside it grows by less than 2 MB an hour', 'live'),
-          slope('resident memory without garbage grows by less than 2 MB an hour', 'memory'),
-          memoryWithGarbage(),
-        ];
-  const most = Math.max(...judged.map(({ sessions }) => sessions));
-  const atRest = HELD_AT_REST.map(
-    (name): Finding => ({
-      sentence: `${name} at rest are as before`,
-      seen: `${before[name]} before, ${after[name]} after`,
-      holds: after[name] <= before[name],
-    }),
-  );
-  return [
-    {
-      sentence: 'there is a reading for nine faults in ten',
-      seen: `${readings.length} of ${faults}, ${judged.length} of them judged`,
-      holds: judged.length > 2 && readings.length >= 0.9 * faults,
-    },
-    ...slopes,
-    compiledCode(),
-    flat('descriptors'),
-    flat('timers'),
-    flat('sockets'),
-    flat('threads'),
-    {
-      sentence: `sessions are ${pool} at most when no fault is there`,
-      seen: `${most} at most`,
-      holds: most <= pool,
-    },
-    ...atRest,
+  const [first = 0, last = 0] = [judged.at(0)?.hours, judged.at(-1)?.hours];
+  const ofMemory = () => [
+    slope('what lives on the heap and beside it grows by less than 2 MB an hour', 'live'),
+    slope('resident memory without garbage grows by less than 2 MB an hour', 'memory'),
+    memoryWithGarbage(),
   ];
-}
-
-/** The medians of the first and of the last part. */
-function endsOf(values: readonly number[]): readonly [first: number, last: number] {
-  const part = Math.ceil(values.length * ENDS_SHARE);
-  return [medianOf(values.slice(0, part)), medianOf(values.slice(-part))];
+  const compiled = Math.max(...readings.map((reading) => reading.compiled));
+  const sessions = Math.max(...judged.map((reading) => reading.sessions));
+  return [
+    [
+      'there is a reading for nine faults in ten',
+      judged.length > 2 && readings.length >= 0.9 * faults,
+      `${readings.length} of ${faults}, ${judged.length} of them judged`,
+    ],
+    ...(last - first < MIN_JUDGED_H ? [] : ofMemory()),
+    [
+      `compiled code is ${MAX_COMPILED_MB} MB at most`,
+      compiled <= MAX_COMPILED_MB,
+      `${compiled.toFixed(2)} at most`,
+    ],
+    ...(['descriptors', 'timers', 'sockets', 'threads'] as const).map(flat),
+    [`sessions are ${pool} at most when no fault is there`, sessions <= pool, `${sessions} at most`],
+    ...HELD_AT_REST.map((name): Finding => {
+      const seen = `${before[name]} before, ${after[name]} after`;
+      return [`${name} at rest are as before`, after[name] <= before[name], seen];
+    }),
+  ];
 }

@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { residentMemory } from '../lab/meters/memory.ts';
 import { fromNpm } from '../lab/stage/packages.ts';
 import type { ServiceUnderFault } from '../lab/stage/stage.ts';
 import { START_OPTIONS } from '../stage/start-command.ts';
@@ -11,27 +12,6 @@ const BYTES_PER_MB = 1024 * 1024;
 
 /** Calls functions of the C library. */
 const KOFFI = 'koffi@3.3.4';
-
-/** What the process holds while it goes on, as the system reports it; memory in megabytes. */
-type Held = { readonly memory: number; readonly descriptors: number; readonly threads: number };
-
-/**
- * What it holds when its garbage has been collected: objects on the heap, by what they are; memory without compiled code and
- * what the C library keeps.
- */
-export type Settled = Held & {
-  /** Resident before the collection; in megabytes. */
-  readonly withGarbage: number;
-  /** On the heap of V8 and beside it, without compiled code; in megabytes. */
-  readonly live: number;
-  /** Resident of what V8 has compiled: machine code, bytecode, and what describes either; in megabytes. */
-  readonly compiled: number;
-  /** Resident, and not in use: what the C library keeps for the next who asks; in megabytes. */
-  readonly kept: number;
-  readonly timers: number;
-  /** Those that are open: to PostgreSQL, and from callers. */
-  readonly sockets: number;
-};
 
 /** How a host is started so that `watch` can ask it: with V8's flags as in `npm start`, and the gauge, which is installed. */
 export async function watchable() {
@@ -53,46 +33,49 @@ export async function watchable() {
   };
 }
 
-/** What a host that was started so holds. */
+/** What `gauge.mjs` writes down. */
+type Gauge = Record<'readings' | 'timers' | 'sockets' | 'free' | 'heapUsed' | 'external', number> &
+  Record<'compiledUsed' | 'compiledResident', number>;
+
+/** What a host holds when its garbage has been collected. */
+export type Settled = Awaited<ReturnType<ReturnType<typeof watch>>>;
+
+/** Reads what a host that was started so holds. A leak stays, because a collection frees nothing that is reachable. */
 export function watch({ processId, signal }: Pick<ServiceUnderFault, 'processId' | 'signal'>, file: string) {
   let readings = 0;
 
-  function held(): Held {
-    const status = readFileSync(`/proc/${processId}/status`, 'utf8');
-    const figure = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]);
-    return {
-      memory: figure('VmRSS') / 1024,
-      descriptors: readdirSync(`/proc/${processId}/fd`).length,
-      threads: figure('Threads'),
-    };
-  }
-
-  return {
-    /** Has the garbage collected first, which frees nothing that is still reachable: a leak stays. */
-    async settled(): Promise<Settled> {
-      readings += 1;
-      const withGarbage = held().memory;
-      signal('SIGUSR2');
-      const isWritten = () => {
-        const read = existsSync(file) && JSON.parse(readFileSync(file, 'utf8'));
+  return async () => {
+    readings += 1;
+    const withGarbage = residentMemory(processId);
+    signal('SIGUSR2');
+    const gauge = await until(
+      'the gauge is written',
+      () => {
+        const read: Gauge | false = existsSync(file) && JSON.parse(readFileSync(file, 'utf8'));
         return read && read.readings >= readings && read;
-      };
-      const reading = await until('the gauge is written', isWritten, { seconds: 20 });
-      const { heapUsed, external, compiledUsed, timers, resources } = reading;
-      const compiled = reading.compiledResident / BYTES_PER_MB;
-      const kept = (reading.free - absentFromArenas(processId)) / BYTES_PER_MB;
-      const { memory, ...others } = held();
-      return {
-        ...others,
-        memory: memory - kept - compiled,
-        withGarbage,
-        kept,
-        compiled,
-        live: (heapUsed + external - compiledUsed) / BYTES_PER_MB,
-        timers,
-        sockets: resources.filter((name: string) => name === 'TCPSocketWrap').length,
-      };
-    },
+      },
+      { seconds: 20 },
+    );
+    const { heapUsed, external, compiledUsed, timers, sockets } = gauge;
+    const compiled = gauge.compiledResident / BYTES_PER_MB;
+    const kept = (gauge.free - absentFromArenas(processId)) / BYTES_PER_MB;
+    return {
+      /** Resident without compiled code and what the C library keeps; in megabytes, as everything that follows. */
+      memory: residentMemory(processId) - kept - compiled,
+      /** Resident before the collection. */
+      withGarbage,
+      /** Resident, and not in use: what the C library keeps for later. */
+      kept,
+      /** Resident of what V8 has compiled: machine code, bytecode, and what describes either. */
+      compiled,
+      /** On the heap of V8 and beside it, without compiled code. */
+      live: (heapUsed + external - compiledUsed) / BYTES_PER_MB,
+      descriptors: readdirSync(`/proc/${processId}/fd`).length,
+      threads: readdirSync(`/proc/${processId}/task`).length,
+      timers,
+      /** To PostgreSQL, and from callers. */
+      sockets,
+    };
   };
 }
 

@@ -5,11 +5,11 @@ import type { PassingFaults } from './passing-fault.ts';
 export const observerFaults: PassingFaults = {
   async 'log-reader-stalled'({ service, logReader }) {
     const callers = service.caller(20);
-    logReader.stall();
+    logReader.isStalled = true;
     // More than the pipe holds, and the queue before it.
     await Promise.all(Array.from({ length: 400 }, () => callers.read('/x'.repeat(2500))));
     await sleep(3000);
-    logReader.resume();
+    logReader.isStalled = false;
     callers.close();
   },
   async 'collector-unwell'({ collector, random }) {

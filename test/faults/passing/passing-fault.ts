@@ -11,7 +11,7 @@ export type Surroundings = Pick<Stage, 'postgres' | 'issuer' | 'claim' | 'token'
   readonly proxy: TcpProxy;
   readonly collector: Awaited<ReturnType<typeof startOtlpReceiver>>;
   /** Who reads the log. */
-  readonly logReader: { stall(): void; resume(): void };
+  readonly logReader: { isStalled: boolean };
 };
 
 /** Faults by name. Each has ended, and has been undone, when its promise resolves: within 25 seconds. */

@@ -1,9 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { passingFaults } from '../../faults/passing/index.ts';
-import { bringAbout } from '../../soak/bring-about.ts';
+import { bringAbout, longestResponse } from '../../soak/bring-about.ts';
 import { type Reading, startRecorder } from '../../soak/recorder.ts';
-import { tableOf } from '../../soak/report.ts';
 import { surround } from '../../soak/surroundings.ts';
 import { type Finding, findingsIn, HELD_AT_REST } from '../../soak/verdict.ts';
 import { until } from '../../stage/until.ts';
@@ -49,9 +48,9 @@ export const experiment = defineExperiment({
     const printJson = (line: object) => print(JSON.stringify(line));
     const stage = await openStage({ seed, trials: 1 });
     const faults = passingFaults.filter(({ name }) => options.fault?.includes(name) ?? true);
-    const { service, surroundings, watched, flags, keepTidy } = await surround(stage);
+    const { service, surroundings, settled, flags, keepTidy } = await surround(stage);
     printJson({ seed, minutes, every, faults: faults.length, flags });
-    const recorder = startRecorder(service, watched);
+    const recorder = startRecorder(service, settled);
     const once = startMixedLoad(service, stage.random.branch(), { isResting: false });
     await sleep(FIRST_USE_S * 1000);
     await once.stop();
@@ -72,7 +71,7 @@ export const experiment = defineExperiment({
       keepTidy();
       const reading = await recorder.read().catch((error) => printJson({ reading: String(error) }));
       await sleep(Math.max(0, (next - recorder.hours()) * 3_600_000));
-      printJson({ ...report(), ...(reading && held(reading)) });
+      printJson({ ...report(), ...(reading && rounded(reading)) });
     }
 
     const [, ...readings] = recorder.readings;
@@ -86,30 +85,23 @@ export const experiment = defineExperiment({
     await stage.judge();
 
     const findings: Finding[] = [
-      ...findingsIn({
-        readings,
-        before,
-        after,
-        judgedFrom,
-        pool: SESSIONS,
-        faults: broughtAbout,
-      }),
-      {
-        sentence: 'nothing acknowledged is missing, doubled, altered or risen',
-        seen: `${lost}`,
-        holds: lost === 0,
-      },
-      {
-        sentence: 'everything that was claimed held',
-        seen: stage.faults.join('\n'),
-        holds: stage.faults.length === 0,
-      },
+      ...findingsIn({ readings, before, after, judgedFrom, pool: SESSIONS, faults: broughtAbout }),
+      ['nothing acknowledged is missing, doubled, altered or risen', lost === 0, `${lost}`],
+      ['everything that was claimed held', stage.faults.length === 0, stage.faults.join('\n')],
     ];
     await stage.close();
 
-    print(`\n${tableOf(stage, findings, broughtAbout)}\n`);
-    for (const { sentence, seen, holds } of findings) if (!holds) print(`failed: ${sentence}: ${seen}`);
-    const passed = findings.filter(({ holds }) => holds).length;
+    const { ledger } = service;
+    printJson({
+      faults: broughtAbout,
+      sent: ledger.entries.length,
+      acknowledged: ledger.acknowledged.length,
+      refused_by_status: ledger.refusedByStatus(),
+      longest_response: longestResponse(ledger, 0),
+    });
+    for (const [sentence, holds, seen] of findings)
+      print(`${holds ? 'held' : 'failed'}: ${sentence}: ${seen}`);
+    const passed = findings.filter(([, holds]) => holds).length;
     print(`seed ${seed}`);
     print(`${passed} passed, ${findings.length - passed} failed`);
     return passed === findings.length;
@@ -127,12 +119,6 @@ async function untilAtRest(read: () => Promise<Reading>, before: Reading): Promi
   return last;
 }
 
-const held = ({ memory, live, compiled, kept, descriptors, timers, sessions }: Reading) => ({
-  memory_mb: Number(memory.toFixed(1)),
-  heap_mb: Number(live.toFixed(2)),
-  compiled_mb: Number(compiled.toFixed(2)),
-  kept_mb: Number(kept.toFixed(1)),
-  descriptors,
-  timers,
-  sessions,
-});
+/** Numbers with two digits at most after the point. */
+const rounded = (reading: Reading) =>
+  Object.fromEntries(Object.entries(reading).map(([name, value]) => [name, Number(value.toFixed(2))]));
