@@ -89,7 +89,6 @@ function outcomeOf(
     recovery_seconds: rounded(figures.recoverySeconds, 3),
     longest_response_ms: rounded(all.longestResponse(), 0),
     memory_change_mb: rounded(figures.memoryChange, 1),
-    exits: figures.exits,
     model_windows: figures.windows,
     seconds: rounded(seconds, 1),
     faults: faults as readonly string[],

@@ -38,14 +38,11 @@ export function defineExperiment<const Options extends ParseArgsOptionsConfig>(
 
 /** Carries an experiment out and ends this process: with 0 if the promise was kept, otherwise with 1. */
 export async function carryOut({ options, run }: Experiment, words: readonly string[]): Promise<never> {
-  const undoing: (() => unknown)[] = [];
-  const undoAll = async () => {
-    for (let undo = undoing.pop(); undo; undo = undoing.pop()) await undo();
-  };
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => void undoAll().finally(() => process.exit(1)));
+  const undoing = new AsyncDisposableStack();
+  for (const signal of ['SIGINT', 'SIGTERM']) {
+    process.once(signal, () => void undoing.disposeAsync().finally(() => process.exit(1)));
   }
-  const defer = (undo: () => unknown) => void undoing.push(undo);
+  const defer = (undo: () => unknown) => undoing.defer(async () => void (await undo()));
   let isKept = false;
   try {
     isKept = await run({
@@ -61,7 +58,7 @@ export async function carryOut({ options, run }: Experiment, words: readonly str
       },
     });
   } finally {
-    await undoAll();
+    await undoing.disposeAsync();
   }
   process.exit(isKept ? 0 : 1);
 }

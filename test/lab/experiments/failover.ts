@@ -8,7 +8,6 @@ import { startIssuer } from '../../stage/tokens.ts';
 import { defineExperiment, numberIn } from '../experiment.ts';
 import { summed } from '../ledger/oracle.ts';
 import { type Random, seededRandom } from '../load/random.ts';
-import { tableOf } from '../report/table.ts';
 
 const REPLICATIONS: readonly Replication[] = ['synchronous', 'asynchronous'];
 
@@ -23,7 +22,7 @@ const AFTER_MS = 4000;
 /**
  * Three nodes of PostgreSQL with Patroni lose their primary in every way, with synchronous and with asynchronous
  * replication, under a service that reaches them by way of haproxy and one that has a list of hosts. Prints a line of
- * JSON for each, then a table, and at last `N passed, N failed`. `--rounds <n>` does all of it n times.
+ * JSON for each, and at last `N passed, N failed`. `--rounds <n>` does all of it n times.
  */
 export const experiment = defineExperiment({
   name: 'failover',
@@ -43,15 +42,8 @@ export const experiment = defineExperiment({
     const random = seededRandom(seed);
     const outcomes: Outcome[] = [];
     const failures: string[] = [];
-    const undoing: (() => unknown)[] = [];
-    const undoLater = (undo: () => unknown) => void undoing.push(undo);
-    const undoAll = async () => {
-      for (let undo = undoing.pop(); undo; undo = undoing.pop()) await undo();
-    };
-    defer(undoAll);
     print(JSON.stringify({ seed, rounds, faults: faults.length, replications }));
     for (const replication of replications) await runAll(replication);
-    print(`\n${tableOf(COLUMNS, outcomes)}`);
     for (const failure of failures) print(`failed: ${failure}`);
     const passed = outcomes.filter((outcome) => outcome.faults.length === 0).length;
     const failed = outcomes.length - passed + (failures.length > 0 ? 1 : 0);
@@ -60,6 +52,10 @@ export const experiment = defineExperiment({
     return failed === 0 && passed > 0;
 
     async function runAll(replication: Replication): Promise<void> {
+      await using undoing = new AsyncDisposableStack();
+      const undoLater = (undo: () => unknown) => void undoing.defer(async () => void (await undo()));
+      // After a signal, too.
+      defer(() => undoing.disposeAsync());
       const cluster = await startCluster(replication, undoLater);
       const issuer = await startIssuer();
       undoLater(issuer.stop);
@@ -82,7 +78,6 @@ export const experiment = defineExperiment({
         const found = await way.faultsAtLast();
         failures.push(...found.map((sentence) => `${replication}, ${way.name}: ${sentence}`));
       }
-      await undoAll();
     }
   },
 });
@@ -115,11 +110,14 @@ async function outcomesOf(
   return outcomes;
 }
 
-type Takeover = { readonly begun: number; readonly takenOver: number };
-
-async function outcomeOf(replication: Replication, fault: ClusterFault, way: Way, takeover: Takeover) {
-  const { begun, takenOver } = takeover;
-  const mayLose = canLose(replication, fault);
+async function outcomeOf(
+  replication: Replication,
+  fault: ClusterFault,
+  way: Way,
+  { begun, takenOver }: { readonly begun: number; readonly takenOver: number },
+) {
+  // What a primary has not sent on is lost with it, unless it waits for a standby, or comes back itself.
+  const mayLose = replication === 'asynchronous' && (fault.name === 'kill' || fault.name === 'freeze');
   const { ledger, restarts, lost, faults, doubtful } = await way.account();
   const successes = ledger.acknowledged.filter(({ answered }) => answered > takenOver);
   const first = Math.min(...successes.map(({ answered }) => answered)) - takenOver;
@@ -141,34 +139,13 @@ async function outcomeOf(replication: Replication, fault: ClusterFault, way: Way
     lost,
     in_doubt: doubtful,
     refused_by_status: ledger.refusedByStatus(),
-    taken_over_seconds: rounded((takenOver - begun) / 1000, 1),
-    first_write_ms: rounded(first, 0),
-    longest_response_ms: rounded(longest, 0),
+    taken_over_ms: Math.round(takenOver - begun),
+    first_write_ms: Math.round(first),
+    longest_response_ms: Math.round(longest),
     restarts,
     faults: [
       ...Object.entries(promises).flatMap(([promise, holds]) => (holds ? [] : [promise])),
       ...(mayLose ? [] : summed(faults)),
     ],
   };
-}
-
-/** What a primary has not sent on is lost with it, unless it waits for a standby, or comes back itself. */
-function canLose(replication: Replication, { name }: ClusterFault): boolean {
-  return replication === 'asynchronous' && (name === 'kill' || name === 'freeze');
-}
-
-const COLUMNS: Readonly<Record<string, (outcome: Outcome) => string | number>> = {
-  replication: ({ replication }) => replication,
-  fault: ({ fault }) => fault,
-  by: ({ by }) => by,
-  writes: ({ acknowledged }) => acknowledged,
-  lost: ({ lost }) => lost,
-  'first write': (outcome) => `${outcome.first_write_ms} ms`,
-  longest: (outcome) => `${outcome.longest_response_ms} ms`,
-  restarts: ({ restarts }) => restarts,
-  '': ({ faults }) => (faults.length > 0 ? 'FAILED' : ''),
-};
-
-function rounded(value: number, digits: number): number {
-  return Number(value.toFixed(digits));
 }

@@ -10,7 +10,7 @@ import { startBalancer } from '../stage/balancer.ts';
 import type { ServiceUnderFault, Stage } from '../stage/stage.ts';
 
 /** Restarts behind each balancer. */
-const RESTARTS = Number(process.env.ROLLING_RESTARTS || 6);
+const RESTARTS = 6;
 const WRITERS = 24;
 
 /** Between two requests of a writer: writers must be busy all the time, but not wear out the machine. */

@@ -133,9 +133,9 @@ function ifMatch({ version }: Known, chance: Random): Record<string, string> {
 
 /**
  * Sends every create whose outcome is unknown again under its key, until it is answered: afterwards the user is there,
- * once. Resolves with the number of those that were settled.
+ * once.
  */
-export async function settle(options: CallerOptions & { readonly ledger: Ledger }): Promise<number> {
+export async function settle(options: CallerOptions & { readonly ledger: Ledger }): Promise<void> {
   const caller = createCaller({ ...options, connections: SETTLED_AT_ONCE });
   const unknown = options.ledger.inDoubt.filter(
     (entry) => entry.operation === 'create' && keyOf(entry) !== undefined,
@@ -149,7 +149,6 @@ export async function settle(options: CallerOptions & { readonly ledger: Ledger 
     }
   });
   caller.close();
-  return unknown.length;
 }
 
 /** Does a piece of work `times` times, by `workers` workers at once. Each piece has its number. */

@@ -9,16 +9,16 @@ import { untilReady } from '../../stage/built-service.ts';
 import { startDisposablePostgres } from '../../stage/disposable-postgres.ts';
 import { startProxy } from '../../stage/proxy.ts';
 import { environmentOf } from '../../stage/service.ts';
+import { startIssuer } from '../../stage/tokens.ts';
 import { allChanges } from '../ledger/changes.ts';
 import { feedHistoryOf } from '../ledger/feed.ts';
 import { faultsInHistory, storedUsers } from '../ledger/history.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { faultsAfterwards, summed } from '../ledger/oracle.ts';
-import { type CallerOptions, createCaller } from '../load/caller.ts';
+import { createCaller } from '../load/caller.ts';
 import { settle, sideBySide, startCallers } from '../load/callers.ts';
 import { type Random, seededRandom } from '../load/random.ts';
 import { mostMemory, residentMemory } from '../meters/memory.ts';
-import { startKeyServer } from './key-server.ts';
 
 /** Windows of a history that are searched in the model, each of which takes a millisecond. */
 const MAX_WINDOWS = 10_000;
@@ -48,13 +48,13 @@ type ServiceOptions = HostOptions & {
 
 /** The figures of a row before its first trial. */
 export function noFigures() {
-  return { trials: 0, recoverySeconds: 0, exits: 0, memoryChange: 0, lost: 0, settled: 0, windows: 0 };
+  return { trials: 0, recoverySeconds: 0, memoryChange: 0, lost: 0, windows: 0 };
 }
 
 /** Starts a PostgreSQL and a key server for one row. */
 export async function openStage({ seed, trials, postgres: options, searchesModel }: Options) {
   const random: Random = seededRandom(seed);
-  const [postgres, issuer] = await Promise.all([startDisposablePostgres(options), startKeyServer()]);
+  const [postgres, issuer] = await Promise.all([startDisposablePostgres(options), startIssuer()]);
   const ownEnvironment = environmentOf({ ...postgres, drop: async () => [] }, issuer);
   const faults: string[] = [];
   const suspects: (() => Promise<string[]>)[] = [];
@@ -81,9 +81,13 @@ export async function openStage({ seed, trials, postgres: options, searchesModel
       faults.push(seen === undefined ? sentence : `${sentence}: ${JSON.stringify(seen)?.slice(0, 400)}`);
   }
 
+  /** One more trial has been made. */
   function tried(): void {
     figures.trials += 1;
   }
+
+  /** Undoes something at the end, the latest first. */
+  const defer = (cleanUp: () => unknown) => void cleanUps.push(cleanUp);
 
   /** The most sessions that the services may have together: their pools, and one each for /ready. */
   const sessions = () => pools.reduce((sum, pool) => sum + pool(), 0);
@@ -113,12 +117,11 @@ export async function openStage({ seed, trials, postgres: options, searchesModel
     const ledger = options.ledger ?? openLedger();
     const environment = { ...ownEnvironment, ...variables };
     const host = await startBuiltHost(environment, options);
-    cleanUps.push(host.remove);
+    defer(host.remove);
     const url = await host.untilListening();
     if (options.untilReady !== false) await untilReady(url);
     const pool = Number(variables.SVC_POSTGRES_POOL_SIZE ?? 10);
     pools.push(() => (host.isAlive() ? pool + 1 : 0));
-    const caller = { url, token, ledger } satisfies CallerOptions;
     const suspect = { host, url, ledger, token, postgres, sessions };
     if (!options.isOnItsOwn) suspects.push(() => faultsAfterwards(suspect));
     const begunWith = residentMemory(host.processId);
@@ -128,16 +131,15 @@ export async function openStage({ seed, trials, postgres: options, searchesModel
       ...suspect,
       environment,
       /** A caller of this service, over so many connections. */
-      caller: (connections = 1) => createCaller({ ...caller, connections }),
+      caller: (connections = 1) => createCaller({ ...suspect, connections }),
       /** Callers with users of their own. */
-      startLoad: (callers: number) => startCallers(caller, callers, random.branch(), { areAlone: true }),
+      startLoad: (callers: number) => startCallers(suspect, callers, random.branch(), { areAlone: true }),
       /** Sends creates in doubt again, then holds its ledger, or that of all, against its table and its changes. */
       async checkBooks(books = ledger): Promise<void> {
-        figures.settled += await settle({ ...caller, ledger: books });
-        const stored = await storedUsers({
-          query: (sql) => postgres.query(sql, environment.SVC_POSTGRES_DB),
-        });
-        const changes = await allChanges(caller);
+        await settle({ ...suspect, ledger: books });
+        const query = (sql: string) => postgres.query(sql, environment.SVC_POSTGRES_DB);
+        const stored = await storedUsers({ query });
+        const changes = await allChanges(suspect);
         found([...faultsInHistory(books, changes, stored), ...faultsInRegisters(books)]);
         await checkFeed(feedHistoryOf(books, changes));
       },
@@ -181,18 +183,13 @@ export async function openStage({ seed, trials, postgres: options, searchesModel
     checkFeed,
     /** Books of their own, for callers or services that are counted apart. */
     openLedger,
-    /** A proxy in front of PostgreSQL, and the settings that lead through it. */
-    async proxyPostgres() {
-      const proxy = await startProxy(postgres);
-      cleanUps.push(() => proxy.stop());
-      const through = { SVC_POSTGRES_HOST: proxy.host, SVC_POSTGRES_PORT: String(proxy.port) };
-      return Object.assign(proxy, { through });
+    /** A proxy in front of this, by default in front of PostgreSQL. */
+    async startProxy(target: Parameters<typeof startProxy>[0] = postgres) {
+      const proxy = await startProxy(target);
+      defer(() => proxy.stop());
+      return proxy;
     },
-    /** Undoes something at the end, the latest first. */
-    defer(cleanUp: () => unknown): void {
-      cleanUps.push(cleanUp);
-    },
-    /** One more trial has been made. */
+    defer,
     tried,
     /** The numbers of the trials, each of which counts when the next one begins. */
     *tries(): Generator<number> {
