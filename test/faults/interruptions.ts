@@ -12,16 +12,16 @@ export type Interruption = (around: {
 /** Faults of a network, by name. */
 export const TROUBLES: Readonly<Record<string, (proxy: TcpProxy) => unknown>> = {
   latency: (proxy) => {
-    proxy.answersThrough(late(50));
+    proxy.answersThrough(late);
     proxy.cutAll();
   },
   'one byte at a time': (proxy) => {
-    proxy.answersThrough(byteByByte(0));
-    proxy.requestsThrough(byteByByte(0));
+    proxy.answersThrough(byteByByte);
+    proxy.requestsThrough(byteByByte);
     proxy.cutAll();
   },
   'cut after some bytes': (proxy) => {
-    proxy.answersThrough(cutAfter(700));
+    proxy.answersThrough(cutOff);
     proxy.cutAll();
   },
   reset: (proxy) => proxy.reset(),
@@ -61,28 +61,28 @@ export const databaseInterruptions = {
   },
 } as const satisfies Readonly<Record<string, Interruption>>;
 
-/** Delays every chunk by this many milliseconds. */
-const late = (milliseconds: number) => () =>
+/** Delays every chunk by 50 milliseconds. */
+const late = () =>
   through(async (chunk, push) => {
-    await sleep(milliseconds);
+    await sleep(50);
     push(chunk);
   });
 
-/** Passes one byte at a time, with a pause of this many milliseconds after each. */
-const byteByByte = (milliseconds: number) => () =>
+/** Passes one byte in each pass of the event loop. */
+const byteByByte = () =>
   through(async (chunk, push) => {
     for (const byte of chunk) {
       push(Buffer.of(byte));
-      await sleep(milliseconds);
+      await sleep(0);
     }
   });
 
-/** Passes this many bytes, then resets the connection. */
-const cutAfter = (bytes: number) => () => {
-  let left = bytes;
+/** Passes 700 bytes, then resets the connection. */
+function cutOff() {
+  let left = 700;
   return through(async (chunk, push) => {
     push(chunk.subarray(0, left));
     left -= chunk.length;
     if (left <= 0) throw new Error('cut');
   });
-};
+}

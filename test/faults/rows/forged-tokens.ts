@@ -1,5 +1,5 @@
 import { createCaller } from '../../lab/load/caller.ts';
-import { startKeyServer } from '../../lab/stage/key-server.ts';
+import { startIssuer } from '../../stage/tokens.ts';
 import { FORGERIES, goodTokenParts } from '../forgeries.ts';
 import type { Row } from '../run-row.ts';
 
@@ -13,9 +13,9 @@ export const forgedTokens: Row = {
   brief: 2000,
   async run({ startService, issuer, trials, claim, random, defer, trySideBySide }) {
     const service = await startService();
-    const elsewhere = await startKeyServer();
+    const elsewhere = await startIssuer();
     defer(elsewhere.stop);
-    const parts = goodTokenParts(issuer as never, elsewhere.jwksUri);
+    const parts = goodTokenParts(issuer, elsewhere.jwksUri);
     const classes = Object.entries(FORGERIES);
     const fetches = issuer.fetches;
     const begun = performance.now();

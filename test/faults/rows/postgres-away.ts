@@ -1,12 +1,11 @@
-import { execFile } from 'node:child_process';
 import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import pg from 'pg';
-import { accountFor } from '../../../host/development/postgres/place.ts';
+import { accountFor, runAs } from '../../../host/development/postgres/place.ts';
 import type { ServiceUnderFault, Stage } from '../../lab/stage/stage.ts';
+import { addressOf } from '../../stage/proxy.ts';
 import { until } from '../../stage/until.ts';
 import { databaseInterruptions, type Interruption, networkInterruptions } from '../interruptions.ts';
 import type { Row } from '../run-row.ts';
@@ -61,11 +60,6 @@ const interrupted = ({ meanwhile, prepare, ...row }: Interrupted): Row => ({
   },
 });
 
-const lasting =
-  (milliseconds: number): Meanwhile =>
-  () =>
-    sleep(milliseconds);
-
 /** Nothing is served but /health. */
 const unavailable: Meanwhile = async (service, { claim }) => {
   const caller = service.caller();
@@ -97,133 +91,103 @@ const readOnlyMeanwhile: Meanwhile = async (service, { claim, postgres }) => {
 const by =
   (...faults: readonly Interruption[]): Interrupted['prepare'] =>
   async (stage) => {
-    const proxy = await stage.proxyPostgres();
-    const service = await stage.startService(proxy.through);
+    const proxy = await stage.startProxy();
+    const service = await stage.startService(addressOf(proxy));
     return [service, (trial) => (faults[trial % faults.length] as Interruption)({ ...stage, proxy })];
   };
 
 /** A service whose role is not a superuser's, in a database of its own. */
-async function startAsOwner({ postgres, startService }: Stage): Promise<ServiceUnderFault> {
-  await postgres.query([
-    'CREATE ROLE service LOGIN',
-    'CREATE DATABASE owned OWNER service TEMPLATE template0',
-  ]);
-  return startService({ SVC_POSTGRES_USER: 'service', SVC_POSTGRES_DB: 'owned' });
-}
+const asOwner =
+  (begin: (stage: Stage) => Promise<() => unknown>): Interrupted['prepare'] =>
+  async (stage) => {
+    await stage.postgres.query([
+      'CREATE ROLE service LOGIN',
+      'CREATE DATABASE owned OWNER service TEMPLATE template0',
+    ]);
+    const owner = { SVC_POSTGRES_USER: 'service', SVC_POSTGRES_DB: 'owned' };
+    return [await stage.startService(owner), () => begin(stage)];
+  };
 
 /** Ends the service's sessions until none is left, and runs statements as the administrator. */
 async function alone({ postgres }: Stage, ...statements: readonly string[]): Promise<void> {
   await until('the service has no session', async () => {
     await postgres.terminate();
-    return postgres.query(statements).then(
-      () => true,
-      () => false,
-    );
+    return succeeds(postgres.query(statements));
   });
   await postgres.terminate();
 }
 
-const restarted = interrupted({
-  name: 'postgres-restarted',
-  promise:
-    'PostgreSQL restarts, or all of it is killed, under 32 writers: 503 meanwhile, service within a second, every acknowledged write kept.',
-  trials: 30,
-  brief: 2,
-  meanwhile: unavailable,
-  prepare: by(databaseInterruptions['postgres-restarted'], databaseInterruptions['postgres-crashed']),
-});
+const succeeds = (attempt: Promise<unknown>): Promise<boolean> =>
+  attempt.then(
+    () => true,
+    () => false,
+  );
 
-const frozen = interrupted({
-  name: 'postgres-frozen',
-  promise:
-    'PostgreSQL is stopped, or the network to it swallows everything, for 10 seconds: every response within 5, full service afterwards, no orphans.',
-  trials: 6,
-  brief: 2,
-  meanwhile: lasting(10_000),
-  prepare: by(
-    databaseInterruptions['postgres-frozen'],
-    networkInterruptions['network: accept and hang'] as Interruption,
-  ),
-});
-
-const network = interrupted({
-  name: 'postgres-network',
-  promise:
-    'The network to PostgreSQL is slow, cuts, closes, refuses or hangs: 503 at worst, nothing lost, recovery.',
-  trials: 3 * Object.keys(networkInterruptions).length,
-  brief: Object.keys(networkInterruptions).length,
-  meanwhile: lasting(1500),
-  prepare: by(...Object.values(networkInterruptions)),
-});
-
-const readOnly = interrupted({
-  name: 'read-only',
-  promise: 'PostgreSQL is read-only, as after a failover: writes 503, reads 200, recovery by itself.',
-  trials: 20,
-  brief: 3,
-  meanwhile: readOnlyMeanwhile,
-  prepare: by(databaseInterruptions['postgres-read-only']),
-});
-
-const tooManyConnections = interrupted({
-  name: 'too-many-connections',
-  promise: 'PostgreSQL has no connection left: 503, and service again as soon as there is one.',
-  trials: 5,
-  brief: 1,
-  postgres: { settings: { max_connections: 20 } },
-  meanwhile: unavailable,
-  async prepare(stage) {
-    const { postgres } = stage;
-    const begin = async () => {
-      const taken: pg.Client[] = [];
-      const take = async () => {
-        const client = new pg.Client({ ...postgres, ssl: false });
-        client.on('error', () => {});
-        taken.push(await client.connect().then(() => client));
-      };
-      // Whatever the service loses is taken, until there is none for it: those in reserve are not for its role.
-      await until('all are taken', async () => {
-        await postgres.terminate().catch(() => 0);
-        return take().then(
-          () => false,
-          () => true,
-        );
-      });
-      const keep = setInterval(() => void take().catch(() => {}), 5);
-      await taken[0]?.query(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'user-management-service'",
-      );
-      return async () => {
-        clearInterval(keep);
-        await sleep(50);
-        await Promise.all(taken.map((client) => client.end()));
-      };
-    };
-    return [await startAsOwner(stage), begin];
-  },
-});
-
-const accountRefused = interrupted({
-  name: 'account-refused',
-  promise: 'PostgreSQL refuses the account of the service: 503, and service again once it does not.',
-  trials: 5,
-  meanwhile: unavailable,
-  async prepare(stage) {
-    const begin = async () => {
+/** In the order of `index.ts`. */
+export const postgresAway: readonly Row[] = [
+  interrupted({
+    name: 'postgres-restarted',
+    promise:
+      'PostgreSQL restarts, or all of it is killed, under 32 writers: 503 meanwhile, service within a second, every acknowledged write kept.',
+    trials: 30,
+    brief: 2,
+    meanwhile: unavailable,
+    prepare: by(databaseInterruptions['postgres-restarted'], databaseInterruptions['postgres-crashed']),
+  }),
+  interrupted({
+    name: 'postgres-frozen',
+    promise:
+      'PostgreSQL is stopped, or the network to it swallows everything, for 10 seconds: every response within 5, full service afterwards, no orphans.',
+    trials: 6,
+    brief: 2,
+    meanwhile: () => sleep(10_000),
+    prepare: by(
+      databaseInterruptions['postgres-frozen'],
+      networkInterruptions['network: accept and hang'] as Interruption,
+    ),
+  }),
+  interrupted({
+    name: 'postgres-network',
+    promise:
+      'The network to PostgreSQL is slow, cuts, closes, refuses or hangs: 503 at worst, nothing lost, recovery.',
+    trials: 3 * Object.keys(networkInterruptions).length,
+    brief: Object.keys(networkInterruptions).length,
+    meanwhile: () => sleep(1500),
+    prepare: by(...Object.values(networkInterruptions)),
+  }),
+  interrupted({
+    name: 'read-only',
+    promise: 'PostgreSQL is read-only, as after a failover: writes 503, reads 200, recovery by itself.',
+    trials: 20,
+    brief: 3,
+    meanwhile: readOnlyMeanwhile,
+    prepare: by(databaseInterruptions['postgres-read-only']),
+  }),
+  interrupted({
+    name: 'too-many-connections',
+    promise: 'PostgreSQL has no connection left: 503, and service again as soon as there is one.',
+    trials: 5,
+    brief: 1,
+    postgres: { settings: { max_connections: 20 } },
+    meanwhile: unavailable,
+    prepare: asOwner(takeConnections),
+  }),
+  interrupted({
+    name: 'account-refused',
+    promise: 'PostgreSQL refuses the account of the service: 503, and service again once it does not.',
+    trials: 5,
+    meanwhile: unavailable,
+    prepare: asOwner(async (stage) => {
       await alone(stage, 'ALTER ROLE service NOLOGIN');
       return () => stage.postgres.query('ALTER ROLE service LOGIN');
-    };
-    return [await startAsOwner(stage), begin];
-  },
-});
-
-const databaseMissing = interrupted({
-  name: 'database-missing',
-  promise: 'The database is renamed: 503, and service again once it has its name back.',
-  trials: 5,
-  meanwhile: unavailable,
-  async prepare(stage) {
-    const begin = async () => {
+    }),
+  }),
+  interrupted({
+    name: 'database-missing',
+    promise: 'The database is renamed: 503, and service again once it has its name back.',
+    trials: 5,
+    meanwhile: unavailable,
+    prepare: asOwner(async (stage) => {
       // Otherwise the service is back before the database is renamed, and PostgreSQL waits five seconds for it to go.
       await stage.postgres.query('ALTER DATABASE owned ALLOW_CONNECTIONS false');
       await alone(
@@ -232,55 +196,65 @@ const databaseMissing = interrupted({
         'ALTER DATABASE elsewhere ALLOW_CONNECTIONS true',
       );
       return () => stage.postgres.query('ALTER DATABASE elsewhere RENAME TO owned');
-    };
-    return [await startAsOwner(stage), begin];
-  },
-});
-
-const diskFull = interrupted({
-  name: 'disk-full',
-  promise: 'The disk is full: writes 503, reads 200, and writes resume when there is room.',
-  trials: 5,
-  meanwhile: readOnlyMeanwhile,
-  async prepare({ postgres, defer, startService }) {
-    const run = promisify(execFile);
-    const folder = await mkdtemp(join(tmpdir(), 'user-management-small-'));
-    await run('mount', ['-t', 'tmpfs', '-o', 'size=40m', 'tmpfs', folder]);
-    defer(async () => {
-      await run('umount', ['--lazy', folder]);
-      await rm(folder, { recursive: true });
-    });
-    // The tables lie on the small disk, the log of writes does not: without that one PostgreSQL would end.
-    const place = join(folder, 'tables');
-    await mkdir(place);
-    const { uid = 0, gid = 0 } = await accountFor(postgres.dataFolder);
-    await chown(place, uid, gid);
-    await chmod(folder, 0o755);
-    await postgres.query([
-      `CREATE TABLESPACE small LOCATION '${place}'`,
-      'CREATE DATABASE full_of TABLESPACE small',
-    ]);
-    const service = await startService({ SVC_POSTGRES_DB: 'full_of' });
-    const begin = async () => {
-      const filling = join(folder, 'filling');
-      await writeFile(filling, Buffer.alloc(64 * 1024 * 1024)).catch(() => {});
-      return () => rm(filling);
-    };
-    return [service, begin];
-  },
-});
-
-/** In the order of `index.ts`. */
-export const postgresAway: readonly Row[] = [
-  restarted,
-  frozen,
-  network,
-  readOnly,
-  tooManyConnections,
-  accountRefused,
-  databaseMissing,
-  diskFull,
+    }),
+  }),
+  interrupted({
+    name: 'disk-full',
+    promise: 'The disk is full: writes 503, reads 200, and writes resume when there is room.',
+    trials: 5,
+    meanwhile: readOnlyMeanwhile,
+    prepare: startOnSmallDisk,
+  }),
 ];
+
+async function takeConnections({ postgres }: Stage): Promise<() => unknown> {
+  const taken: pg.Client[] = [];
+  const take = async () => {
+    const client = new pg.Client({ ...postgres, ssl: false });
+    client.on('error', () => {});
+    taken.push(await client.connect().then(() => client));
+  };
+  // Whatever the service loses is taken, until there is none for it: those in reserve are not for its role.
+  await until('all are taken', async () => {
+    await postgres.terminate().catch(() => 0);
+    return !(await succeeds(take()));
+  });
+  const keep = setInterval(() => void take().catch(() => {}), 5);
+  await taken[0]?.query(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'user-management-service'",
+  );
+  return async () => {
+    clearInterval(keep);
+    await sleep(50);
+    await Promise.all(taken.map((client) => client.end()));
+  };
+}
+
+/** The tables lie on the small disk, the log of writes does not: without that one PostgreSQL would end. */
+async function startOnSmallDisk({ postgres, defer, startService }: Stage) {
+  const folder = await mkdtemp(join(tmpdir(), 'user-management-small-'));
+  await runAs({}, 'mount', ['-t', 'tmpfs', '-o', 'size=40m', 'tmpfs', folder]);
+  defer(async () => {
+    await runAs({}, 'umount', ['--lazy', folder]);
+    await rm(folder, { recursive: true });
+  });
+  const place = join(folder, 'tables');
+  await mkdir(place);
+  const { uid = 0, gid = 0 } = await accountFor(postgres.dataFolder);
+  await chown(place, uid, gid);
+  await chmod(folder, 0o755);
+  await postgres.query([
+    `CREATE TABLESPACE small LOCATION '${place}'`,
+    'CREATE DATABASE full_of TABLESPACE small',
+  ]);
+  const service = await startService({ SVC_POSTGRES_DB: 'full_of' });
+  const begin = async () => {
+    const filling = join(folder, 'filling');
+    await writeFile(filling, Buffer.alloc(64 * 1024 * 1024)).catch(() => {});
+    return () => rm(filling);
+  };
+  return [service, begin] as const;
+}
 
 export const backendsKilled: Row = {
   name: 'backends-killed',

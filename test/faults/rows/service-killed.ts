@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../../host/development/free-port.ts';
 import { userIn } from '../../lab/ledger/ledger.ts';
 import { findCreates, messagesThrough, READY_FOR_QUERY } from '../../stage/postgres-messages.ts';
+import { addressOf } from '../../stage/proxy.ts';
 import type { Row } from '../run-row.ts';
 
 export const killedBeforeAnswer: Row = {
@@ -10,9 +11,9 @@ export const killedBeforeAnswer: Row = {
     'The service is killed between commit and answer, and the request sent again: one user, one 201, never 409.',
   trials: 200,
   brief: 6,
-  async run({ startService, proxyPostgres, openLedger, tries, trials, claim, postgres, figures }) {
+  async run({ startService, startProxy, openLedger, tries, trials, claim, postgres }) {
     const ledger = openLedger();
-    const proxy = await proxyPostgres();
+    const proxy = await startProxy();
     let kill: (() => void) | undefined;
     // PostgreSQL is ready for the next query when it has committed: this message is never passed on.
     proxy.answersThrough(() => {
@@ -24,7 +25,7 @@ export const killedBeforeAnswer: Row = {
         return isCompleted ? undefined : message;
       });
     });
-    let service = await startService(proxy.through, { ledger, isOnItsOwn: true });
+    let service = await startService(addressOf(proxy), { ledger, isOnItsOwn: true });
     for (const trial of tries()) {
       const fields = { email: `killed-${trial}@example.com`, full_name: 'once' };
       const headers = { 'idempotency-key': `key-${trial}` };
@@ -33,13 +34,12 @@ export const killedBeforeAnswer: Row = {
       const first = await service.caller().create(fields, headers);
       await exited;
       kill = undefined;
-      figures.exits += 1;
       claim('the first has no answer', first.status === 0, first.status);
       const [row] = await postgres.query(`SELECT id FROM users WHERE email = '${fields.email}'`);
       claim('it was committed', row !== undefined);
 
       const isLast = trial === trials - 1;
-      service = await startService(proxy.through, { ledger, isOnItsOwn: !isLast });
+      service = await startService(addressOf(proxy), { ledger, isOnItsOwn: !isLast });
       const again = await service.caller().create(fields, headers);
       const id = again.status === 201 ? userIn(again).id : undefined;
       claim(
@@ -60,7 +60,7 @@ export const serviceKilled: Row = {
   trials: 200,
   brief: 6,
   minutes: 15,
-  async run({ startService, openLedger, tries, trials, random, figures, recovered }) {
+  async run({ startService, openLedger, tries, trials, random, recovered }) {
     const ledger = openLedger();
     const variables = { SVC_PORT: String(await freePort()) };
     let service = await startService(variables, { ledger, isOnItsOwn: true });
@@ -69,7 +69,6 @@ export const serviceKilled: Row = {
       await sleep(50 + random.below(400));
       service.signal('SIGKILL');
       await service.exited;
-      figures.exits += 1;
       const begun = performance.now();
       service = await startService(variables, { ledger, isOnItsOwn: trial < trials - 1 });
       recovered((performance.now() - begun) / 1000);
