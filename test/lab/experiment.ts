@@ -1,10 +1,8 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import type { openStage, Stage } from './stage/stage.ts';
 
-/** Something that is tried, and the promise that it keeps or breaks. */
+/** Something that is tried, and the promise that it keeps or breaks. Its file has its name. */
 export type Experiment<Options extends ParseArgsOptionsConfig = ParseArgsOptionsConfig> = {
-  /** The name of its file, too. */
-  readonly name: string;
   /** A sentence. */
   readonly promise: string;
   /** How long it takes on two cores. */

@@ -25,7 +25,6 @@ const AFTER_MS = 4000;
  * JSON for each, and at last `N passed, N failed`. `--rounds <n>` does all of it n times.
  */
 export const experiment = defineExperiment({
-  name: 'failover',
   promise: 'A failover of PostgreSQL loses no acknowledged write.',
   takes: '8 minutes',
   needs: 'Debian, its postgresql, and haproxy',
@@ -64,7 +63,9 @@ export const experiment = defineExperiment({
       for (let round = 0; round < rounds; round += 1) {
         for (const fault of faults) {
           try {
-            for (const outcome of await outcomesOf(replication, fault, cluster, ways, random)) {
+            const takeover = await loadDuring(fault, cluster, ways, random);
+            for (const way of ways) {
+              const outcome = await outcomeOf(replication, fault, way, takeover);
               outcomes.push(outcome);
               print(JSON.stringify(outcome));
             }
@@ -84,14 +85,8 @@ export const experiment = defineExperiment({
 
 type Outcome = Awaited<ReturnType<typeof outcomeOf>>;
 
-/** One fault, which both services live through. */
-async function outcomesOf(
-  replication: Replication,
-  fault: ClusterFault,
-  cluster: Cluster,
-  ways: readonly Way[],
-  random: Random,
-): Promise<readonly Outcome[]> {
+/** Brings a fault about while both services are loaded. Resolves with the moments of its begin and of the takeover. */
+async function loadDuring(fault: ClusterFault, cluster: Cluster, ways: readonly Way[], random: Random) {
   await cluster.untilHealthy();
   const primary = await cluster.primary();
   for (const way of ways) way.startLoad(random);
@@ -103,18 +98,16 @@ async function outcomesOf(
   await fault.undo?.(primary);
   await cluster.untilHealthy();
   await sleep(BEFORE_MS);
-  // All of them first: to go through the books takes so long that answers would seem late.
+  // Both, before one of the histories is judged: that takes so long that responses would seem late.
   for (const way of ways) await way.stopLoad();
-  const outcomes: Outcome[] = [];
-  for (const way of ways) outcomes.push(await outcomeOf(replication, fault, way, { begun, takenOver }));
-  return outcomes;
+  return { begun, takenOver };
 }
 
 async function outcomeOf(
   replication: Replication,
   fault: ClusterFault,
   way: Way,
-  { begun, takenOver }: { readonly begun: number; readonly takenOver: number },
+  { begun, takenOver }: Awaited<ReturnType<typeof loadDuring>>,
 ) {
   // What a primary has not sent on is lost with it, unless it waits for a standby, or comes back itself.
   const mayLose = replication === 'asynchronous' && (fault.name === 'kill' || fault.name === 'freeze');

@@ -12,7 +12,6 @@ const BRIEF_MINUTES = 5;
  * `--seed <n>` repeats an earlier run, `--minutes 5` runs what fits.
  */
 export const experiment = defineExperiment({
-  name: 'faults',
   promise: 'Whatever fails around the service, each row keeps its promise.',
   takes: 'an hour, or what --minutes 5 names',
   needs: 'Linux, root, haproxy and nginx',

@@ -3,7 +3,6 @@ import { defineExperiment } from '../experiment.ts';
 
 /** `test/fuzz/fuzz.test.ts` with more cases. A run with the same seed and number of cases has the same requests. */
 export const experiment = defineExperiment({
-  name: 'fuzz',
   promise: 'Requests made from infra/openapi.json, good and bad, are answered as the document says.',
   takes: '10 minutes, or less with --cases 10000; --seed <n> repeats a run, and --only <title> a part of it',
   options: {

@@ -11,7 +11,6 @@ const OPERATIONS = ['get', 'create', 'update', 'list', 'deep-list', 'by-email'];
 
 /** The cost of each operation as the table grows. See test/benchmark/README.md. */
 export const experiment = defineExperiment({
-  name: 'growth',
   promise:
     'With 10,000,000 users in place of 100,000, PostgreSQL takes at most 1.25 times as long for a create, a lookup by email and a page by key, and 1.6 times for a get and an update.',
   takes: 'an hour',

@@ -2,7 +2,6 @@ import { become } from '../../stage/run-chosen.ts';
 import { defineExperiment } from '../experiment.ts';
 
 export const experiment = defineExperiment({
-  name: 'guard',
   promise:
     'Counts what each kind of request costs, and writes it to test/benchmark/guard/figures.json. npm run suite -- project refuses 10 % more.',
   takes: 'half a minute',

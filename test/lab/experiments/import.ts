@@ -2,7 +2,6 @@ import { become } from '../../stage/run-chosen.ts';
 import { defineExperiment } from '../experiment.ts';
 
 export const experiment = defineExperiment({
-  name: 'import',
   promise: 'Measures how fast the command users imports, exports, compares and relays, and its memory.',
   takes: 'a few minutes',
   needs: 'the npm registry, and a quiet machine',

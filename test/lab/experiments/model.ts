@@ -26,7 +26,6 @@ const CHOICES: Readonly<Record<string, (report: Report) => Promise<void>>> = {
  * `N passed, N failed`. `test/model/README.md` explains the choices.
  */
 export const experiment = defineExperiment({
-  name: 'model',
   promise: 'The models of the feed and of the keys hold, and find planted faults.',
   takes: 'a minute for small, faults and windows each; large an hour or more',
   needs: 'spin and gcc',

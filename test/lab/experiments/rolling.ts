@@ -25,7 +25,6 @@ const PAUSES_MS = [0, 2500];
  * was acknowledged. Prints one line of JSON for each balancer.
  */
 export const experiment = defineExperiment({
-  name: 'rolling',
   promise:
     'Restarts of two instances behind nginx or haproxy lose no request, with the examples as they are.',
   takes: 'a minute',
@@ -48,7 +47,6 @@ async function restartBehind(
   const instances = await Promise.all(ports.map(startAt));
   const balancer = await startBalancer(program, ports);
 
-  const begun = performance.now();
   const ledger = new Ledger();
   const load = startCallers({ url: balancer.url, token, ledger }, WRITERS, random, {
     areAlone: true,
@@ -62,7 +60,6 @@ async function restartBehind(
     instances[place] = await startAt(ports[place] as number);
   }
   await load.stop();
-  const seconds = (performance.now() - begun) / 1000;
   const changes = await allChanges({ url: balancer.url, token });
   await balancer.stop();
   await Promise.all(instances.map(stop));
@@ -71,20 +68,15 @@ async function restartBehind(
   const refused = ledger.refusedByStatus();
   const sent = ledger.entries.length;
   const lost = Object.values(refused).reduce((sum, count) => sum + count, 0);
-  const creates = ledger.acknowledged.filter(({ operation }) => operation === 'create');
   print(
     JSON.stringify({
       row: `rolling restarts of two instances behind ${program}`,
-      trials: exits.length,
       sent,
-      ok: sent - lost,
       lost,
       refused_by_status: refused,
-      acknowledged_creates: creates.length,
       table_faults: faults.length,
       longest_response_ms: Math.round(ledger.longestResponse()),
       longest_exit_seconds: Number(Math.max(...exits).toFixed(2)),
-      seconds: Number(seconds.toFixed(1)),
       ...(faults.length > 0 && { faults: faults.slice(0, 5) }),
     }),
   );

@@ -28,7 +28,6 @@ const REST_LIMIT_S = 150;
 
 /** The options are described in test/soak/README.md. */
 export const experiment = defineExperiment({
-  name: 'soak',
   promise:
     'After an hour of mixed load with a fault every half minute, nothing is left and memory is as before.',
   takes: '80 minutes, or 20 more than --minutes 10 names',
