@@ -25,7 +25,8 @@ type Options = {
 };
 
 /** A node that has not been started. */
-export function createNode({ name, folder, account, programs, port, restPort, ...options }: Options) {
+export function createNode(options: Options) {
+  const { name, folder, account, programs, port, restPort } = options;
   const files = join(folder, `${name}-data`);
   let patroni: ChildProcess | undefined;
   let stopped: readonly number[] = [];
@@ -72,10 +73,7 @@ export function createNode({ name, folder, account, programs, port, restPort, ..
     async start(): Promise<void> {
       const file = join(folder, `${name}.yml`);
       // JSON is YAML.
-      await writeFile(
-        file,
-        JSON.stringify(configuration({ name, programs, port, restPort, files, ...options })),
-      );
+      await writeFile(file, JSON.stringify(configurationOf(options, files)));
       const log = await open(join(folder, `${name}.log`), 'a');
       patroni = spawn(programs.python, ['-m', 'patroni', file], {
         ...account,
@@ -103,15 +101,7 @@ export function createNode({ name, folder, account, programs, port, restPort, ..
   };
 }
 
-function configuration({
-  name,
-  programs,
-  port,
-  restPort,
-  files,
-  etcdPort,
-  replication,
-}: Omit<Options, 'folder' | 'account'> & { readonly files: string }) {
+function configurationOf({ name, programs, port, restPort, etcdPort, replication }: Options, files: string) {
   const own = (ownPort: number) => `127.0.0.1:${ownPort}`;
   return {
     scope: 'users',
@@ -152,17 +142,12 @@ function contentOf(file: string): string {
   }
 }
 
-/** The processes that one has started; the fourth field of their status is their parent. */
+/** The processes that one has started: the second field behind the name in their status is their parent. */
 function childrenOf(parent: number): readonly number[] {
   const processIds = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-  return processIds
-    .filter(
-      (id) =>
-        Number(
-          contentOf(`/proc/${id}/stat`)
-            .replace(/^.*\) /s, '')
-            .split(' ')[1],
-        ) === parent,
-    )
-    .map(Number);
+  const parentOf = (id: string) =>
+    contentOf(`/proc/${id}/stat`)
+      .replace(/^.*\) /s, '')
+      .split(' ')[1];
+  return processIds.filter((id) => parentOf(id) === String(parent)).map(Number);
 }

@@ -7,10 +7,9 @@ import { fromDebian } from '../lab/stage/packages.ts';
 const PACKAGES = [
   'patroni',
   'etcd-server',
-  ...['etcd', 'psycopg2', 'click', 'prettytable', 'psutil', 'yaml', 'dateutil', 'urllib3', 'pysyncobj'].map(
-    (name) => `python3-${name}`,
-  ),
-  ...['cdiff', 'six', 'wcwidth', 'dnspython'].map((name) => `python3-${name}`),
+  ...'etcd psycopg2 click prettytable psutil yaml dateutil urllib3 pysyncobj cdiff six wcwidth dnspython'
+    .split(' ')
+    .map((name) => `python3-${name}`),
 ];
 
 /** What has to be installed. */

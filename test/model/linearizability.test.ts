@@ -11,17 +11,8 @@ const REQUEST = /(create|update|delete|read) (\d+)-(\d+) (\d+)(?: (\w+) v(\d))?(
 /** The history from a text: operation, moments of request and response, status, name and version of the user, version of If-Match. */
 function faultsIn(history: string): readonly string[] {
   const ledger = new Ledger();
-  for (const [
-    ,
-    operation,
-    sent,
-    answered,
-    status,
-    name = 'null',
-    version = '1',
-    wanted,
-    replayed,
-  ] of history.matchAll(REQUEST)) {
+  for (const match of history.matchAll(REQUEST)) {
+    const [, operation, sent, answered, status, name = 'null', version = '1', wanted, replayed] = match;
     const full_name = name === 'null' ? null : name;
     const isCreate = operation === 'create';
     ledger.enter({

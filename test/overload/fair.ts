@@ -56,14 +56,8 @@ const AROUND_S = 2;
 const MADE_UP_TOKENS = 500;
 
 /** Prints a line for each load, and which figures of the rule its medians exceed. Returns whether all are kept. */
-export async function isFair({
-  service,
-  connections,
-  seconds,
-  rounds,
-  measurePeak,
-  print,
-}: FairOptions): Promise<boolean> {
+export async function isFair(options: FairOptions): Promise<boolean> {
+  const { service, connections, seconds, rounds, measurePeak, print } = options;
   const port = Number(new URL(service.url).port);
   print(TABLE.head);
   const rows: FairRow[] = [];
