@@ -26,7 +26,6 @@ export const TABLE = markdownTable<Row>({
   'goodput/s': ({ outcome }) => aSecond(outcome, outcome.answered),
   'the peak': ({ peak }) => Math.round(peak),
   'of the peak': (row) => `${Math.round(100 * shareOf(row))} %`,
-  'worst second': ({ outcome }) => outcome.worstSecond,
   'answered p50, p99': ({ outcome: { responseLatency } }) => inMilliseconds(responseLatency),
   'refused/s': ({ outcome }) => aSecond(outcome, outcome.refused),
   'p50, p99': ({ outcome: { refusalLatency } }) => inMilliseconds(refusalLatency),

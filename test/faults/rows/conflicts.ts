@@ -29,29 +29,26 @@ export const deadlocks: Row = {
     const sides = instances.map(({ url, ledger }, side) => {
       const enter = (entry: Entry) => ledger.enter(books.enter(entry));
       const callers = createCaller({ url, token, ledger: { enter }, connections: 2 * PAIRS });
-      return { side, callers, givers: [] as string[], takers: [] as string[] };
+      return { side, callers, giver: [] as string[], taker: [] as string[] };
     });
     const given = (side: number, pair: number, round: number) => `${side}-${pair}-${round}@example.com`;
     // Those who give come first in the order of the ids, so that statements hold much before they wait.
-    for (let pair = 0; pair < PAIRS; pair += 1) {
-      for (const { side, callers, givers } of sides) {
-        givers.push(userIn(await callers.create({ email: given(side, pair, 0), full_name: 'giver' })).id);
-      }
-    }
-    for (let pair = 0; pair < PAIRS; pair += 1) {
-      for (const { side, callers, takers } of sides) {
-        const taker = { email: `${side}-${pair}@example.com`, full_name: 'taker' };
-        takers.push(userIn(await callers.create(taker)).id);
+    for (const full_name of ['giver', 'taker'] as const) {
+      for (let pair = 0; pair < PAIRS; pair += 1) {
+        for (const { side, callers, [full_name]: ids } of sides) {
+          const email = full_name === 'giver' ? given(side, pair, 0) : `${side}-${pair}@example.com`;
+          ids.push(userIn(await callers.create({ email, full_name })).id);
+        }
       }
     }
     await postgres.query(SLOWLY);
     for (let trial = 1; trial <= trials; trial += 1) {
       const asked = Array.from({ length: PAIRS }, (_, pair) => [
-        ...sides.map(({ side, callers, givers }) =>
-          callers.update(String(givers[pair]), { email: given(side, pair, trial) }),
+        ...sides.map(({ side, callers, giver }) =>
+          callers.update(String(giver[pair]), { email: given(side, pair, trial) }),
         ),
-        ...sides.map(({ side, callers, takers }) =>
-          callers.update(String(takers[pair]), { email: given(1 - side, pair, trial - 1) }),
+        ...sides.map(({ side, callers, taker }) =>
+          callers.update(String(taker[pair]), { email: given(1 - side, pair, trial - 1) }),
         ),
       ]);
       const odd = (await Promise.all(asked.flat())).filter(({ status }) => status !== 200 && status !== 409);

@@ -79,18 +79,7 @@ export const nastyStrings: Row = {
   },
 };
 
-const QUERY = [
-  'skip',
-  'limit',
-  'email',
-  'is_active',
-  'ids',
-  'created_after',
-  'created_before',
-  'sort',
-  'cursor',
-  'x',
-];
+const QUERY = 'skip limit email is_active ids created_after created_before sort cursor x'.split(' ');
 
 /** Percent-encoded, lone surrogates as the three bytes that stand for them elsewhere. */
 function encoded(text: string): string {

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createCaller } from '../../lab/load/caller.ts';
-import { startProxy } from '../../stage/proxy.ts';
 import { TROUBLES } from '../interruptions.ts';
 import type { Row } from '../run-row.ts';
 
@@ -9,13 +8,12 @@ export const callerNetwork: Row = {
   promise:
     'The network to the callers is in each of these states: those see what comes through, and nothing is lost.',
   trials: 2,
-  async run({ startService, claim, random, token, tries, defer }) {
+  async run({ startService, startProxy, claim, random, token, tries }) {
     const service = await startService();
     const port = Number(new URL(service.url).port);
     for (const _ of tries()) {
       for (const bringAbout of Object.values(TROUBLES)) {
         const proxy = await startProxy({ host: '127.0.0.1', port });
-        defer(() => proxy.stop());
         const url = `http://${proxy.host}:${proxy.port}`;
         const callers = createCaller({ url, token, ledger: service.ledger, connections: 16 });
         const asked = Array.from({ length: 200 }, async () => {

@@ -4,7 +4,7 @@ import { type Known, startCallers } from '../../lab/load/callers.ts';
 import type { Random } from '../../lab/load/random.ts';
 import type { Stage } from '../../lab/stage/stage.ts';
 import { errorResponse, messagesThrough } from '../../stage/postgres-messages.ts';
-import { lateAtFirst, startProxy } from '../../stage/proxy.ts';
+import { lateAtFirst, type TcpProxy } from '../../stage/proxy.ts';
 import { startStandby } from '../../stage/standby.ts';
 import type { Row } from '../run-row.ts';
 
@@ -15,8 +15,7 @@ const AUTHENTICATION = 'R';
 /** The standby is so far behind that what is read from it is old. */
 const STANDBY_LAG = '300ms';
 
-type Path = Awaited<ReturnType<typeof startProxy>>;
-type Fault = (stage: Pick<Stage, 'postgres'>, paths: readonly Path[], random: Random) => Promise<unknown>;
+type Fault = (stage: Pick<Stage, 'postgres'>, paths: readonly TcpProxy[], random: Random) => Promise<unknown>;
 
 /** Faults during which the primary accepts writes all the time. */
 const FAULTS: readonly Fault[] = [
@@ -57,13 +56,12 @@ export const twoInstances: Row = {
   trials: 60,
   brief: 6,
   async run(stage) {
-    const { startService, postgres, tries, random, defer, claim } = stage;
+    const { startProxy, startService, postgres, tries, random, defer, claim } = stage;
     const standby = await startStandby(postgres, { recovery_min_apply_delay: STANDBY_LAG });
     defer(() => standby.stop());
     const paths = await Promise.all([postgres, postgres, standby].map(startProxy));
-    for (const path of paths) defer(() => path.stop());
-    const [one, another, toStandby] = paths as [Path, Path, Path];
-    const over = (hosts: readonly Path[]) =>
+    const [one, another, toStandby] = paths as [TcpProxy, TcpProxy, TcpProxy];
+    const over = (hosts: readonly TcpProxy[]) =>
       startService({
         SVC_POSTGRES_HOST: hosts.map(({ host }) => host).join(),
         SVC_POSTGRES_PORT: hosts.map(({ port }) => port).join(),

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createCaller } from '../../lab/load/caller.ts';
 import { percentile } from '../../lab/meters/percentile.ts';
 import { encoded } from '../../stage/forge.ts';
+import { repeat } from '../../stage/until.ts';
 import type { Row } from '../run-row.ts';
 
 /** Tokens of unknown keys per second: many, and no more than leaves the processor to others. */
@@ -69,17 +70,13 @@ export const unknownKeys: Row = {
     async function p99Until(something: Promise<unknown>): Promise<number> {
       const caller = createCaller({ url, token, ledger: valid });
       const taken: number[] = [];
-      let isOver = false;
-      const over = something.finally(() => {
-        isOver = true;
-      });
-      while (!isOver) {
+      const stop = repeat(async () => {
         const { sent, answered } = await caller.read('?limit=1');
         taken.push(answered - sent);
         await sleep(5);
-      }
+      });
+      await something.finally(stop);
       caller.close();
-      await over;
       return percentile(taken, 0.99);
     }
   },

@@ -6,7 +6,7 @@ import { type Requests, startLoadedService } from '../../overload/service.ts';
 import { goodputOf, type Row, TABLE } from '../../overload/table.ts';
 import { defineExperiment, numberIn } from '../experiment.ts';
 import { type Job, type Outcome, PATIENCE_MS, runLoads } from '../load/load.ts';
-import { cpuOf, totalOf } from '../meters/cpu.ts';
+import { cpuOf } from '../meters/cpu.ts';
 import { mostMemory } from '../meters/memory.ts';
 
 /**
@@ -14,7 +14,6 @@ import { mostMemory } from '../meters/memory.ts';
  * were kept.
  */
 export const experiment = defineExperiment({
-  name: 'overload',
   promise: 'With up to 10 times its capacity, the service continues to serve at 80 % of its peak or more.',
   takes: '10 minutes',
   needs: 'Linux and a quiet machine',
@@ -86,9 +85,9 @@ export const experiment = defineExperiment({
 
     async function load(overload: Job): Promise<Pick<Row, 'outcome' | 'probes' | 'cpu' | 'isNormalAfter'>> {
       const probes = startProbes(url);
-      const cpuBefore = totalOf(cpuOf(processId));
+      const cpuBefore = cpuOf(processId);
       const outcome = await runLoad(overload);
-      const cpu = (totalOf(cpuOf(processId)) - cpuBefore) / outcome.seconds;
+      const cpu = (cpuOf(processId) - cpuBefore) / outcome.seconds;
       const probed = await probes.stop();
       await sleep(2000);
       const after = await runLoad({ ...job, connections: 1, seconds: 0.5 });

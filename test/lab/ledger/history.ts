@@ -144,13 +144,11 @@ function faultsOfResponse(
   const history = (id && histories.get(id)) || [];
   const text = `${operation} ${status} of ${id}`;
   const possible = history.filter((version, index) => wasCurrent(entry, version, history[index + 1]));
+  const isSeen = () => possible.some((version) => fits(entry, version));
   const wanted = Number(/"(\d+)"/.exec(headers['if-match'] ?? '')?.[1]);
 
-  if (operation === 'read' && status === 200) {
-    return possible.some((version) => fits(entry, version))
-      ? []
-      : [`${text} has never been so: ${entry.body}`];
-  }
+  if (operation === 'read' && status === 200)
+    return isSeen() ? [] : [`${text} has never been so: ${entry.body}`];
   if (status === 404) {
     const isGone = possible.some(({ type }) => type === 'user.deleted') || history.length === 0;
     return isGone ? [] : [`${text}, though it was there`];
@@ -164,9 +162,7 @@ function faultsOfResponse(
   }
   if (status === 410) return wasDeleted(entry, histories) ? [] : [`${text}, though it was not deleted`];
   if (!isAcknowledged(entry)) return [];
-  if (isReplay(entry)) {
-    return possible.some((version) => fits(entry, version)) ? [] : [`the replay of ${id} has never been so`];
-  }
+  if (isReplay(entry)) return isSeen() ? [] : [`the replay of ${id} has never been so`];
   const own = history.find((version) => version.entry === entry);
   if (!own) return [`${text} has no version of its own`];
   if (operation !== 'delete' && !fits(entry, own))

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Material, workloads } from '../../benchmark/workloads.ts';
 import { residentMemory } from '../meters/memory.ts';
 import { percentiles } from '../meters/percentile.ts';
-import { openWindow, type Used, type Watched } from '../meters/window.ts';
+import { openWindow, type Watched } from '../meters/window.ts';
 import { Generator, type Load } from './generator.ts';
 import { USERS, wireOf } from './wire.ts';
 
@@ -24,7 +24,7 @@ export type Job = Pick<Load, 'port' | 'connections' | 'rate' | 'restMs' | 'patie
   /** Seconds that are counted. */
   readonly seconds: number;
   /** Processes whose CPU time and memory are measured meanwhile. */
-  readonly watched?: Watched & { readonly server: number };
+  readonly watched?: Watched;
 };
 
 /** Whole requests as HTTP/1.1 writes them, sent one after the other. */
@@ -39,33 +39,8 @@ type Listed = {
 /** Requests of a workload of the benchmark, about users from number 1 to `users`. */
 type Generated = Omit<Material, 'anyUser'> & { readonly workload: string; readonly users: number };
 
-/** In milliseconds. */
-type Quantiles = { readonly p50: number; readonly p99: number; readonly longest: number };
-
 /** The results of one load. */
-export type Outcome = {
-  readonly seconds: number;
-  /** Requests since the first one, the warm-up included. */
-  readonly due: number;
-  readonly sent: number;
-  readonly noConnection: number;
-  readonly givenUp: number;
-  readonly broken: number;
-  /** Why the first connection of callers that wait has broken. */
-  readonly breakReason: string | undefined;
-  /** Successes before the callers gave up. */
-  readonly answered: number;
-  readonly late: number;
-  readonly refused: number;
-  readonly other: number;
-  readonly responseLatency: Quantiles;
-  readonly refusalLatency: Quantiles;
-  /** Minimum number of `answered` within one second. */
-  readonly worstSecond: number;
-  readonly used: Used | undefined;
-  /** Maximum of the server's resident memory, in megabytes; 0 if it was not watched. */
-  readonly memory: number;
-};
+export type Outcome = Awaited<ReturnType<typeof makeLoad>>;
 
 /** A process that makes loads, so that these take no time from the process that measures. */
 export type LoadProcess = ReturnType<typeof startLoadProcess>;
@@ -108,9 +83,8 @@ if (import.meta.main) {
 }
 
 /** Makes one load in this process. */
-async function makeLoad({ requests, warmUp = 0, seconds, watched, ...load }: Job): Promise<Outcome> {
+async function makeLoad({ requests, warmUp = 0, seconds, watched, ...load }: Job) {
   let [successes, refusals]: [number[], number[]] = [[], []];
-  let bySecond: number[] = [];
   let begun = performance.now();
   let [answered, other] = [0, 0];
   let isCounting = true;
@@ -127,10 +101,7 @@ async function makeLoad({ requests, warmUp = 0, seconds, watched, ...load }: Job
       else if (status < 200 || status >= 300) other += 1;
       else {
         successes.push(to - from);
-        if (to - from > (load.patienceMs ?? Number.POSITIVE_INFINITY)) return;
-        answered += 1;
-        const second = Math.floor((to - begun) / 1000);
-        bySecond[second] = (bySecond[second] ?? 0) + 1;
+        if (to - from <= (load.patienceMs ?? Number.POSITIVE_INFINITY)) answered += 1;
       }
     },
   });
@@ -138,9 +109,7 @@ async function makeLoad({ requests, warmUp = 0, seconds, watched, ...load }: Job
   if (isPrecise) schedule('--rr', 1);
   await generator.start();
   await sleep(warmUp * 1000);
-  if (warmUp > 0) {
-    [successes, bySecond, answered] = [[], [], 0];
-  }
+  if (warmUp > 0) [successes, answered] = [[], 0];
   begun = performance.now();
   const closeWindow = watched && openWindow(watched);
   let memory = 0;
@@ -155,15 +124,22 @@ async function makeLoad({ requests, warmUp = 0, seconds, watched, ...load }: Job
   isCounting = load.patienceMs !== undefined;
   await generator.stop();
   if (isPrecise) schedule('--other', 0);
-  const wholeSeconds = Array.from({ length: Math.floor(seconds) }, (_, second) => bySecond[second] ?? 0);
   return {
+    /** Requests since the first one, the warm-up included. */
     ...generator.counts,
-    ...{ seconds: (end - begun) / 1000, answered, other, breakReason, used, memory },
+    seconds: (end - begun) / 1000,
+    /** Successes before the callers gave up. */
+    answered,
     late: successes.length - answered,
     refused: refusals.length,
+    other,
+    /** Why the first connection of callers that wait has broken. */
+    breakReason,
     responseLatency: quantiles(successes),
     refusalLatency: quantiles(refusals),
-    worstSecond: Math.min(...wholeSeconds),
+    used,
+    /** Maximum of the server's resident memory, in megabytes; 0 if it was not watched. */
+    memory,
   };
 }
 
@@ -199,9 +175,10 @@ function requestsFrom(requests: Listed | Generated, elapsed: () => number): () =
   };
 }
 
-function quantiles(latencies: readonly number[]): Quantiles {
-  const [p50 = 0, p99 = 0, longest = 0] = percentiles(latencies, 0.5, 0.99, 1).map((time) => time || 0);
-  return { p50, p99, longest };
+/** In milliseconds; 0 if there are none. */
+function quantiles(latencies: readonly number[]) {
+  const [p50 = 0, p99 = 0] = percentiles(latencies, 0.5, 0.99).map((time) => time || 0);
+  return { p50, p99 };
 }
 
 /**

@@ -3,25 +3,13 @@ import { readFileSync } from 'node:fs';
 /** Linux counts CPU time in hundredths of a second for programs (USER_HZ), whatever the kernel's own clock. */
 const TICKS_PER_S = 100;
 
-/** CPU time used so far, in seconds. */
-export type CpuTime = { readonly user: number; readonly system: number };
-
-/** Both together. */
-export const totalOf = ({ user, system }: CpuTime): number => user + system;
-
-/** The CPU time of a process and all its threads. */
-export function cpuOf(processId: number): CpuTime {
-  const [, , user, system] = ticksOf(processId);
-  return { user: user / TICKS_PER_S, system: system / TICKS_PER_S };
-}
+/** The CPU time in seconds that a process has used with all its threads. */
+export const cpuOf = (processId: number): number => cpuTimes(processId).own;
 
 /** The CPU time in seconds of PostgreSQL: its main process, its children, and the children that have ended. */
 export function cpuOfFamily(processId: number): number {
-  const [endedUser, endedSystem, user, system] = ticksOf(processId);
-  const ofChildren = childrenOf(processId).map(usedBy);
-  return (
-    (endedUser + endedSystem + user + system) / TICKS_PER_S + ofChildren.reduce((sum, used) => sum + used, 0)
-  );
+  const { own, ended } = cpuTimes(processId);
+  return childrenOf(processId).reduce((sum, child) => sum + usedBy(child), own + ended);
 }
 
 /** The processes that a process has started, and that have not ended. */
@@ -33,18 +21,19 @@ function childrenOf(processId: number): readonly number[] {
 /** 0 for one that has just ended: it counts among its parent's ended children from then on. */
 function usedBy(processId: number): number {
   try {
-    return totalOf(cpuOf(processId));
+    return cpuOf(processId);
   } catch {
     return 0;
   }
 }
 
-/** Those of its ended children first, then its own; user and system. */
-function ticksOf(processId: number): [number, number, number, number] {
+/** In seconds: its own, and that of its children that have ended. */
+function cpuTimes(processId: number) {
   const stat = readFileSync(`/proc/${processId}/stat`, 'utf8');
   // The name of the program may hold blanks and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return [Number(fields[13]), Number(fields[14]), Number(fields[11]), Number(fields[12])];
+  const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11, 15).map(Number);
+  return { own: (user + system) / TICKS_PER_S, ended: (endedUser + endedSystem) / TICKS_PER_S };
 }
 
 /** The CPU time in seconds of the whole machine so far, with what a hypervisor took from it. */

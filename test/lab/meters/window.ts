@@ -1,48 +1,35 @@
-import { cpuOf, cpuOfFamily, cpuOfMachine, totalOf } from './cpu.ts';
+import { cpuOf, cpuOfFamily, cpuOfMachine } from './cpu.ts';
 
-/** The processes whose CPU time is counted separately. Without a server the load comes from within. */
+/** The processes whose CPU time is counted separately. */
 export type Watched = {
-  readonly server?: number;
+  readonly server: number;
   readonly postgres: number;
   /** What makes the load, and what started it. */
   readonly load: readonly number[];
 };
 
-/** CPU seconds used between two moments. */
-export type Used = {
-  readonly seconds: number;
-  readonly server: number;
-  readonly postgres: number;
-  readonly load: number;
-  /** What everything else on the machine used, in cores. */
-  readonly others: number;
-};
-
-/** Begins to count; the function that it gives ends that. */
-export function openWindow(watched: Watched): () => Used {
+/** Begins to count CPU seconds. The function that it returns ends that, and returns those that were used. */
+export function openWindow(watched: Watched) {
   const begin = read(watched);
   return () => {
     const end = read(watched);
     const used = (name: keyof typeof end) => end[name] - begin[name];
-    const ours = used('server') + used('postgres') + used('load');
-    return {
-      seconds: used('seconds'),
-      server: used('server'),
-      postgres: used('postgres'),
-      load: used('load'),
-      others: Math.max(0, (used('machine') - ours) / used('seconds')),
-    };
+    const [seconds, server, postgres, load] = [
+      used('seconds'),
+      used('server'),
+      used('postgres'),
+      used('load'),
+    ];
+    /** What everything else on the machine used, in cores. */
+    const others = Math.max(0, (used('machine') - server - postgres - load) / seconds);
+    return { seconds, server, postgres, load, others };
   };
 }
 
-function read({ server, postgres, load }: Watched) {
-  const ofServer = server === undefined ? { user: 0, system: 0 } : cpuOf(server);
-  const ofLoad = load.map(cpuOf).reduce((sum, used) => sum + totalOf(used), 0);
-  return {
-    seconds: performance.now() / 1000,
-    server: totalOf(ofServer),
-    postgres: cpuOfFamily(postgres),
-    load: ofLoad,
-    machine: cpuOfMachine(),
-  };
-}
+const read = ({ server, postgres, load }: Watched) => ({
+  seconds: performance.now() / 1000,
+  server: cpuOf(server),
+  postgres: cpuOfFamily(postgres),
+  load: load.reduce((sum, processId) => sum + cpuOf(processId), 0),
+  machine: cpuOfMachine(),
+});

@@ -54,9 +54,6 @@ export async function startFront(
   return {
     port,
     url: `http://127.0.0.1:${port}`,
-    folder,
-    /** What it has printed on standard error. */
-    printed: () => printed,
     async stop(): Promise<void> {
       child.kill('SIGTERM');
       await ended;
