@@ -1,11 +1,7 @@
-import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { withVerifier } from './spin.ts';
 import { BOUNDS, type Window } from './windows.ts';
-
-const execute = promisify(execFile);
 
 /** Windows of one run of the verifier. */
 const BATCH = 1000;
@@ -33,19 +29,15 @@ export async function refusedWindows(windows: readonly Window[]): Promise<Window
 
 function searchWith(more: Record<string, true>, windows: readonly Window[]): Promise<Window[]> {
   const configuration = { model: 'feed', property: 'safety', defines: { ...DEFINES, ...more } } as const;
-  return withVerifier(configuration, async (verifier) => {
-    const cwd = join(verifier, '..');
+  return withVerifier(configuration, async (run, folder) => {
     const refused: Window[] = [];
     for (let start = 0; start < windows.length; start += BATCH) {
       const batch = windows.slice(start, start + BATCH);
-      await writeFile(join(cwd, 'windows'), `${batch.length}\n${batch.map(lineOf).join('\n')}\n`);
-      const { stdout } = await execute(verifier, ['-m100000', '-n', '-E', '-w20'], {
-        cwd,
-        maxBuffer: 1 << 26,
-      });
-      const results = [...stdout.matchAll(/^window \d+ (accepted|refused)$/gm)].map(([, result]) => result);
-      if (results.length !== batch.length || !/errors: 0/.test(stdout))
-        throw new Error(`the verifier failed: ${stdout}`);
+      await writeFile(join(folder, 'windows'), `${batch.length}\n${batch.map(lineOf).join('\n')}\n`);
+      const output = await run('-m100000', '-n', '-E', '-w20');
+      const results = [...output.matchAll(/^window \d+ (accepted|refused)$/gm)].map(([, result]) => result);
+      if (results.length !== batch.length || !/errors: 0/.test(output))
+        throw new Error(`the verifier failed: ${output}`);
       refused.push(...batch.filter((_, index) => results[index] === 'refused'));
     }
     return refused;

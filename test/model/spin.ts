@@ -19,10 +19,13 @@ export async function hasSpin(): Promise<boolean> {
   return (await Promise.allSettled(programs)).every(({ status }) => status === 'fulfilled');
 }
 
-/** Compiles a verifier into a folder of its own, runs `use` with its path, and removes the folder. */
+/** Runs a verifier in its folder with these options. Resolves with what it prints. */
+type Run = (...options: readonly string[]) => Promise<string>;
+
+/** Compiles a verifier into a folder of its own, has `use` run it, and removes the folder. */
 export async function withVerifier<Used>(
   { model, defines, property, isHashed = false }: Omit<Configuration, 'name'>,
-  use: (verifier: string) => Promise<Used>,
+  use: (run: Run, folder: string) => Promise<Used>,
 ): Promise<Used> {
   const folder = await mkdtemp(join(tmpdir(), 'user-management-model-'));
   try {
@@ -36,7 +39,11 @@ export async function withVerifier<Used>(
     const storage = isHashed ? ['-O2', '-DHC4'] : ['-O1', '-DCOLLAPSE'];
     const options = ['-w', '-DNOREDUCE', `-DMEMLIM=${MEMORY_LIMIT}`, `-I${import.meta.dirname}`];
     await execute('gcc', [...options, ...storage, ...search, '-o', 'pan', 'pan.c'], { cwd: folder });
-    return await use(join(folder, 'pan'));
+    const run: Run = async (...words) => {
+      const { stdout } = await execute(join(folder, 'pan'), words, { cwd: folder, maxBuffer: 1 << 26 });
+      return stdout;
+    };
+    return await use(run, folder);
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -44,30 +51,23 @@ export async function withVerifier<Used>(
 
 /** Visits all states of a configuration, or stops at the first fault. */
 export function verify(configuration: Configuration) {
-  return withVerifier(configuration, async (verifier) => {
+  return withVerifier(configuration, async (run) => {
     const liveness = configuration.property === 'liveness' ? ['-a', '-f'] : [];
-    const { stdout } = await execute(verifier, [`-m${DEPTH_LIMIT}`, '-n', ...liveness], {
-      cwd: join(verifier, '..'),
-      maxBuffer: 1 << 26,
-    });
-    return resultIn(stdout);
+    const output = await run(`-m${DEPTH_LIMIT}`, '-n', ...liveness);
+    const figure = (pattern: RegExp) => Number(pattern.exec(output)?.[1] ?? Number.NaN);
+    const errors = figure(/errors: (\d+)/);
+    const isCycle = /acceptance cycle/.test(output);
+    const property = figure(/\((\d+)==0\)\) \(at depth/) as Property;
+    const isWhole = !/Search not completed|max search depth too small|out of memory/.test(output);
+    return {
+      states: figure(/([\d.]+(?:e\+\d+)?) states, stored/),
+      depth: figure(/depth reached (\d+)/),
+      seconds: figure(/elapsed time ([\d.e+-]+)/),
+      megabytes: figure(/([\d.]+)\s+total actual memory usage/),
+      /** Number of the property that does not hold; undefined if all hold. */
+      violated: errors === 0 ? undefined : isCycle ? 0 : property,
+      /** Whether every state was visited. */
+      isComplete: errors === 0 && isWhole,
+    };
   });
-}
-
-/** The result that a verifier prints. */
-function resultIn(output: string) {
-  const figure = (pattern: RegExp) => Number(pattern.exec(output)?.[1] ?? Number.NaN);
-  const errors = figure(/errors: (\d+)/);
-  const isCycle = /acceptance cycle/.test(output);
-  const property = figure(/\((\d+)==0\)\) \(at depth/);
-  return {
-    states: figure(/([\d.]+(?:e\+\d+)?) states, stored/),
-    depth: figure(/depth reached (\d+)/),
-    seconds: figure(/elapsed time ([\d.e+-]+)/),
-    megabytes: figure(/([\d.]+)\s+total actual memory usage/),
-    /** Number of the property that does not hold; undefined if all hold. */
-    violated: errors === 0 ? undefined : isCycle ? 0 : (property as Property),
-    /** Whether every state was visited. */
-    isComplete: errors === 0 && !/Search not completed|max search depth too small|out of memory/.test(output),
-  };
 }

@@ -90,12 +90,8 @@ function readsWithin(
 ): readonly FeedRead[] {
   const [first, last] = [changes[0]?.index ?? 0, changes.at(-1)?.index ?? 0];
   const begun = Math.min(...spans.map(({ sent }) => sent));
-  const from = firstAtLeast(reads, first);
-  const within: FeedRead[] = [];
-  for (let n = from; n < reads.length && (reads[n]?.upTo ?? 0) <= last + 1; n += 1) {
-    const read = reads[n];
-    if (read && read.answered > begun) within.push(read);
-  }
+  const near = reads.slice(firstAtLeast(reads, first), firstAtLeast(reads, last + 2));
+  const within = near.filter(({ answered }) => answered > begun);
   return [...new Set([within[0], within.at(-1)])].filter((read) => read !== undefined);
 }
 
