@@ -13,14 +13,12 @@ type Limit = {
   figure(row: Row): string;
 };
 
-const share = (row: Row) => `${(100 * shareOf(row)).toFixed(1)} %`;
-
 export const LIMITS: readonly Limit[] = [
   {
     sentence: `Goodput is at least ${100 * GOAL_SHARE} % of the peak`,
     decides: true,
     isKept: (row) => shareOf(row) >= GOAL_SHARE,
-    figure: share,
+    figure: (row) => `${(100 * shareOf(row)).toFixed(1)} %`,
   },
   {
     sentence: 'All is normal two seconds after',
@@ -34,26 +32,16 @@ export const LIMITS: readonly Limit[] = [
     isKept: ({ probes }) => probes.failed === 0,
     figure: ({ probes }) => `${probes.failed} of ${probes.asked} not`,
   },
-  {
-    sentence: '/ready is answered within 1,000 ms',
-    decides: true,
-    isKept: ({ probes }) => probes.longestReady <= 1000,
-    figure: ({ probes }) => `${probes.longestReady} ms`,
-  },
+  withinMs(1000, '/ready is answered within 1,000 ms', true, ({ probes }) => probes.longestReady),
   // Many connections that are opened at the same moment are accepted one in each pass of the event loop, and a probe among them.
-  {
-    sentence: '/health is answered within 100 ms',
-    decides: false,
-    isKept: ({ probes }) => probes.longestHealth <= 100,
-    figure: ({ probes }) => `${probes.longestHealth} ms`,
-  },
-  {
-    sentence: '99 of 100 refusals come within 100 ms',
-    decides: false,
-    isKept: ({ outcome }) => outcome.refusalLatency.p99 <= 100,
-    figure: ({ outcome }) => `${Math.round(outcome.refusalLatency.p99)} ms`,
-  },
+  withinMs(100, '/health is answered within 100 ms', false, ({ probes }) => probes.longestHealth),
+  withinMs(100, '99 of 100 refusals come within 100 ms', false, ({ outcome }) => outcome.refusalLatency.p99),
 ];
+
+function withinMs(limit: number, sentence: string, decides: boolean, taken: (row: Row) => number): Limit {
+  const figure = (row: Row) => `${Math.round(taken(row))} ms`;
+  return { sentence, decides, isKept: (row) => taken(row) <= limit, figure };
+}
 
 /** The loads that have not kept it. */
 export const brokenBy = ({ isKept }: Limit, rows: readonly Row[]): readonly Row[] =>

@@ -1,17 +1,12 @@
 import { sendTo } from '../stage/raw-request.ts';
 
 /** How long the probes took, and how many were not answered 200; in milliseconds. */
-export type ProbeOutcome = {
-  readonly asked: number;
-  readonly failed: number;
-  readonly longestHealth: number;
-  readonly longestReady: number;
-};
+export type ProbeOutcome = Awaited<ReturnType<ReturnType<typeof startProbes>['stop']>>;
 
 const PERIOD_MS = 100;
 
 /** Asks both probes again and again, each time over a new connection, as an orchestrator does. */
-export function startProbes(url: string): { stop(): Promise<ProbeOutcome> } {
+export function startProbes(url: string) {
   const longest = { '/health': 0, '/ready': 0 };
   let asked = 0;
   let failed = 0;

@@ -83,7 +83,7 @@ export const experiment = defineExperiment({
       return goodputOf(await runLoad({ ...job, seconds: Math.min(Math.max(seconds / 4, 5), 15) }));
     }
 
-    async function load(overload: Job): Promise<Pick<Row, 'outcome' | 'probes' | 'cpu' | 'isNormalAfter'>> {
+    async function load(overload: Job) {
       const probes = startProbes(url);
       const cpuBefore = cpuOf(processId);
       const outcome = await runLoad(overload);
