@@ -6,6 +6,7 @@ import { settle, startCallers } from '../lab/load/callers.ts';
 import type { Random } from '../lab/load/random.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { untilReady } from '../stage/built-service.ts';
+import { addressOf } from '../stage/proxy.ts';
 import { environmentOf } from '../stage/service.ts';
 import type { startIssuer } from '../stage/tokens.ts';
 import type { Cluster } from './cluster.ts';
@@ -26,16 +27,15 @@ const SESSIONS = 11;
 /** Starts a service for each way to the primary, each with a database of its own. */
 export async function startWays(cluster: Cluster, issuer: Issuer, defer: (undo: () => unknown) => void) {
   const places = {
-    haproxy: { host: cluster.balancer.host, port: String(cluster.balancer.port) },
+    haproxy: addressOf(cluster.balancer),
     list: {
-      host: cluster.nodes.map(({ host }) => host).join(),
-      port: cluster.nodes.map(({ port }) => port).join(),
+      SVC_POSTGRES_HOST: cluster.nodes.map(({ host }) => host).join(),
+      SVC_POSTGRES_PORT: cluster.nodes.map(({ port }) => port).join(),
     },
   };
   const ways: Way[] = [];
-  for (const [name, { host, port }] of Object.entries(places)) {
+  for (const [name, place] of Object.entries(places)) {
     await cluster.query(`CREATE DATABASE by_${name}`, 'postgres');
-    const place = { SVC_POSTGRES_HOST: host, SVC_POSTGRES_PORT: port };
     const way = await startWay(name, place, cluster, issuer);
     defer(way.remove);
     ways.push(way);

@@ -65,10 +65,8 @@ export async function runApart(
   const exited = once(child, 'exit').then(
     ([code, signal]) => `the row's process has ended with ${code ?? signal}`,
   );
-  const stopped = new AbortController();
-  const late = sleep(limit * 1000, `the row has not ended after ${Math.round(limit)} seconds`, stopped);
-  const end = await Promise.race([exited, late.catch(() => '')]);
-  stopped.abort();
+  const late = `the row has not ended after ${Math.round(limit)} seconds`;
+  const end = await Promise.race([exited, sleep(limit * 1000, late, { ref: false })]);
   endGroup(child);
   await exited;
   running = undefined;

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readSteadily } from '../../lab/load/load.ts';
-import type { ServiceUnderFault } from '../../lab/stage/stage.ts';
 import { type Connection as RawClient, connectTo as rawClient, requestText } from '../../stage/connection.ts';
 import type { Row } from '../run-row.ts';
 
@@ -60,11 +59,19 @@ export const slowClients: Row = {
   trials: 1400,
   async run({ startService, tries, trials, claim, token, postgres, figures, defer }) {
     const service = await startService({}, { isOnItsOwn: true });
-    await storeLongUsers(postgres);
+    // A thousand users with long names and addresses.
+    await postgres.query(
+      `INSERT INTO users (id, email, full_name)
+       SELECT gen_random_uuid(), n || repeat('x', 200) || '@b', repeat('y', 250) FROM generate_series(1, 1000) AS n`,
+    );
     const authorization = `Bearer ${await token()}`;
     const calm = await readSteadily(service, { seconds: 5, restMs: 10 });
-    // What V8 keeps for making lists is no cost of those who do not read them.
-    await readLists(service, Math.ceil(trials / CLIENTS_PER_READER));
+    // What V8 keeps for making lists is not a cost of clients that do not read them: there are as many readers as there
+    // will be slow ones, each of as many lists as the kernel takes of those.
+    const readers = Math.ceil(trials / CLIENTS_PER_READER);
+    const callers = service.caller(readers);
+    await Promise.all(Array.from({ length: readers * 10 }, () => callers.read('?limit=1000')));
+    callers.close();
     const before = service.memoryGrowth();
     const clients: { readonly kind: Kind; readonly client: RawClient }[] = [];
     defer(() => clients.forEach(({ client }) => void client.abort()));
@@ -91,18 +98,3 @@ export const slowClients: Row = {
     claim('the process lives', healthy.ok);
   },
 };
-
-/** A thousand users with long names and addresses. */
-async function storeLongUsers(postgres: { query(sql: string): Promise<unknown> }): Promise<void> {
-  await postgres.query(
-    `INSERT INTO users (id, email, full_name) SELECT gen_random_uuid(), n || repeat('x', 200) || '@b', repeat('y', 250)
-     FROM generate_series(1, 1000) AS n`,
-  );
-}
-
-/** As many readers as there will be slow ones, each of as many lists as the kernel takes of those. */
-async function readLists({ caller }: ServiceUnderFault, readers: number): Promise<void> {
-  const callers = caller(readers);
-  await Promise.all(Array.from({ length: readers * 10 }, () => callers.read('?limit=1000')));
-  callers.close();
-}

@@ -25,7 +25,7 @@ type Page<Item> = {
   readonly sent: number;
 };
 
-type Service = { readonly url: string; readonly token: () => Promise<string> };
+export type Service = { readonly url: string; readonly token: () => Promise<string> };
 
 /** Where reading begins. */
 export const FIRST_CHANGES = '/api/v1/users/changes?limit=1000';

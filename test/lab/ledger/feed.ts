@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { FeedHistory, FeedRead, PlacedChange, WriteSpan } from '../../model/windows.ts';
 import type { Random } from '../load/random.ts';
-import { type Change, FIRST_CHANGES, positionOf, readPage } from './changes.ts';
+import { type Change, FIRST_CHANGES, positionOf, readPage, type Service } from './changes.ts';
 import { type Entry, isAcknowledged, isInDoubt, isKeyInUse, type Ledger } from './ledger.ts';
 
 /** Changes of a full page: the limit in FIRST_CHANGES. */
 const CHANGES_PER_PAGE = 1000;
-
-type Service = { readonly url: string; readonly token: () => Promise<string> };
 
 /** What writers were answered, as far as the feed must have it: a million entries of a ledger would be too many. */
 export function createFeedBooks() {

@@ -157,13 +157,9 @@ export async function sideBySide(
   times: number,
   work: (number: number) => Promise<unknown>,
 ): Promise<void> {
-  let next = 0;
+  const numbers = Array(times).keys();
   const toil = async () => {
-    while (next < times) {
-      const number = next;
-      next += 1;
-      await work(number);
-    }
+    for (const number of numbers) await work(number);
   };
   await Promise.all(Array.from({ length: workers }, toil));
 }

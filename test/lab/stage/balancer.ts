@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { until } from '../../stage/until.ts';
+import { untilReady } from '../../stage/caller.ts';
 import { startFront } from './front.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../../infra/examples');
@@ -17,11 +17,6 @@ export async function startBalancer(program: 'nginx' | 'haproxy', [one, two]: re
       .replaceAll('127.0.0.1:8001', `127.0.0.1:${two}`)
       .replaceAll('/tmp/', `${folder}/`),
   );
-  const isReady = () =>
-    fetch(`${balancer.url}/ready`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  await until(`${program} leads to the service`, isReady);
+  await untilReady(balancer.url);
   return balancer;
 }
