@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import type { RawRequest } from '../stage/raw-request.ts';
 import { type Acceptance, accept } from './accept.ts';
 import { FAULTS } from './faults.ts';
-import { type Acceptable, startAcceptable, startBreaking } from './stage.ts';
+import { startAcceptable, startBreaking } from './stage.ts';
 
-let service: Acceptable;
-
-beforeAll(async () => {
-  service = await startAcceptable();
-});
-
-afterAll(() => service.stop());
+const service = forAllTests(() => startAcceptable());
 
 /** Without a result the exit code is 2, and the last line has the reason. */
 function expectNoResult({ code, report }: Acceptance, reason: string): void {

@@ -1,17 +1,13 @@
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { listChanges } from '../../handlers/users/changes.ts';
 import type { Handler } from '../../lib/http/gateway.ts';
 import { change, nextOf } from '../stage/changes.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { responseFromResult, type ServiceResponse, success } from '../stage/responses.ts';
 
-let stage: Awaited<ReturnType<typeof startComposition>>;
-
-beforeAll(async () => {
-  stage = await startComposition();
-  return () => stage.stop();
-});
+const stage = forAllTests(() => startComposition());
 
 const readEnd = () => stage.call(listChanges, 'listChanges-end');
 

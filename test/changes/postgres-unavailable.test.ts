@@ -1,17 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { CHANGES, change, endOfFeed, nextOf } from '../stage/changes.ts';
-import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 
-let postgres: DisposablePostgres;
-
-beforeAll(async () => {
-  postgres = await startDisposablePostgres();
-  return () => postgres.stop();
-});
+const postgres = forAllTests(() => startDisposablePostgres());
 
 const service = serviceUnderTest(() => ({
   SVC_POSTGRES_HOST: postgres.host,

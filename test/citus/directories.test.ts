@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { nextIn } from '../lab/ledger/changes.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { USERS, type UserBody } from '../stage/responses.ts';
 import { type Directory, startDirectories } from './directories.ts';
 
@@ -9,11 +10,7 @@ const MANY = 200_000;
 
 const LONGEST_PAUSE_MS = 2000;
 
-let citus: Awaited<ReturnType<typeof startDirectories>>;
-beforeAll(async () => {
-  citus = await startDirectories();
-});
-afterAll(() => citus.stop());
+const citus = forAllTests(() => startDirectories());
 
 test('the outage of a worker concerns only the directories on it, and nothing acknowledged is lost', async () => {
   const [one, two] = citus.directories;

@@ -1,4 +1,5 @@
-import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { addressOf, startProxy, through } from '../stage/proxy.ts';
 import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
@@ -8,12 +9,7 @@ const CALLERS = 30;
 /** Maximum number of writes in progress on the connections for writes. */
 const MAX_WRITES_IN_PROGRESS = 9;
 
-let proxy: Awaited<ReturnType<typeof startProxy>>;
-
-beforeAll(async () => {
-  proxy = await startProxy(inject('postgres'));
-  return () => proxy.stop();
-});
+const proxy = forAllTests(() => startProxy(inject('postgres')));
 
 const service = serviceUnderTest(() => ({
   ...addressOf(proxy),

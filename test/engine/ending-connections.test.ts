@@ -1,20 +1,16 @@
 import { sql } from 'kysely';
-import { beforeAll, beforeEach, expect, inject, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, inject, onTestFinished, test } from 'vitest';
 import type { StatementKind as Kind } from '../../lib/postgres/index.ts';
 import type { Session } from '../../lib/postgres/sessions/session.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { openedDatabase } from '../stage/opened-database.ts';
 import { errorResponse, messagesThrough } from '../stage/postgres-messages.ts';
 import { addressOf, startProxy } from '../stage/proxy.ts';
 import { prepare } from '../stage/statements.ts';
 
 const database = openedDatabase('CREATE TABLE notes (id uuid, note text)');
-let proxy: Awaited<ReturnType<typeof startProxy>>;
-
-beforeAll(async () => {
-  proxy = await startProxy(inject('postgres'));
-  return () => proxy.stop();
-});
+const proxy = forAllTests(() => startProxy(inject('postgres')));
 
 beforeEach(() => database.query('TRUNCATE notes'));
 

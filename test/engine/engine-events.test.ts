@@ -1,26 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { AUTHENTICATION_OK, errorResponse, messagesThrough } from '../stage/postgres-messages.ts';
-import { startProxy, type TcpProxy } from '../stage/proxy.ts';
+import { startProxy } from '../stage/proxy.ts';
 import { USERS } from '../stage/responses.ts';
 import { serviceOver } from '../stage/service-over.ts';
-import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
-let issuer: Awaited<ReturnType<typeof startIssuer>>;
-let postgres: DisposablePostgres;
-let proxy: TcpProxy;
-
-beforeAll(async () => {
-  [issuer, postgres] = await Promise.all([startIssuer(), startDisposablePostgres()]);
-  proxy = await startProxy(postgres);
-  return () => Promise.all([proxy, issuer, postgres].map((started) => started.stop()));
-});
+const postgres = forAllTests(() => startDisposablePostgres());
+const proxy = forAllTests(() => startProxy(postgres));
 
 async function start(variables = {}) {
-  const service = await serviceOver([proxy], { postgres, issuer }, variables);
+  const service = await serviceOver([proxy], postgres, variables);
   const find = async (name: string) => (await service.events()).filter(({ event }) => event === name);
   return { ...service, find, address: `${proxy.host}:${proxy.port}` };
 }

@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { CHANGES, change, nextOf } from '../stage/changes.ts';
-import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { errorResponse, messagesThrough } from '../stage/postgres-messages.ts';
 import { lateAtFirst, startProxy, type TcpProxy } from '../stage/proxy.ts';
 import { probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { type Address, migrateAlone, serviceOver } from '../stage/service-over.ts';
 import { startStandby } from '../stage/standby.ts';
-import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
 /** The replication lag of the standby in milliseconds. */
@@ -16,27 +16,14 @@ const LAG = 400;
 /** The type of the message that accepts or requires an authentication. */
 const AUTHENTICATION = 'R';
 
-let issuer: Awaited<ReturnType<typeof startIssuer>>;
-let primary: DisposablePostgres;
-let standby: DisposablePostgres;
-let toPrimary: TcpProxy;
-let toStandby: TcpProxy;
-
-beforeAll(async () => {
-  [issuer, primary] = await Promise.all([startIssuer(), startDisposablePostgres()]);
-  standby = await startStandby(primary, { recovery_min_apply_delay: `${LAG}ms` });
-  [toPrimary, toStandby] = await Promise.all([startProxy(primary), startProxy(standby)]);
-  await migrateAlone(primary);
-}, 60_000);
-
-afterAll(async () => {
-  await Promise.all([toPrimary, toStandby, issuer].map((started) => started.stop()));
-  await standby.stop();
-  await primary.stop();
-});
+const primary = forAllTests(() => startDisposablePostgres());
+const standby = forAllTests(() => startStandby(primary, { recovery_min_apply_delay: `${LAG}ms` }));
+const toPrimary = forAllTests(() => startProxy(primary));
+const toStandby = forAllTests(() => startProxy(standby));
+beforeAll(() => migrateAlone(primary));
 
 const start = (hosts: readonly Address[], variables: Variables = {}) =>
-  serviceOver(hosts, { postgres: primary, issuer }, variables);
+  serviceOver(hosts, primary, variables);
 
 /** Until the test ends, new sessions at this host take this many milliseconds. */
 function delaySessions(proxy: TcpProxy, milliseconds: number): void {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextPass } from 'node:timers/promises';
 import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { AUTHENTICATION_OK, messageOf, messagesThrough } from '../stage/postgres-messages.ts';
 import { addressOf, startProxy, through } from '../stage/proxy.ts';
 import { freshAddress, probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
@@ -63,12 +64,7 @@ const IN_A_SESSION: Readonly<Record<string, Buffer>> = {
   'a completed command of other rows': messageOf('C', 'SELECT 9\0'),
 };
 
-let proxy: Awaited<ReturnType<typeof startProxy>>;
-
-beforeAll(async () => {
-  proxy = await startProxy(inject('postgres'));
-  return () => proxy.stop();
-});
+const proxy = forAllTests(() => startProxy(inject('postgres')));
 
 /** Sends these bytes in place of the message that says that a session is accepted. */
 const sendAtStart = (bytes: Buffer) =>

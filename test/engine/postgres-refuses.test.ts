@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { ASKS_FOR_PASSWORD, AUTHENTICATION_OK, messagesThrough } from '../stage/postgres-messages.ts';
 import { addressOf, startProxy } from '../stage/proxy.ts';
 import { freshAddress, probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
@@ -82,12 +83,7 @@ test('while PostgreSQL is read-only, writes are 503 and reads 200, and writes re
 });
 
 describe('while PostgreSQL requests a password that cannot be read', () => {
-  let proxy: Awaited<ReturnType<typeof startProxy>>;
-
-  beforeAll(async () => {
-    proxy = await startProxy(inject('postgres'));
-    return () => proxy.stop();
-  });
+  const proxy = forAllTests(() => startProxy(inject('postgres')));
 
   const service = serviceUnderTest(() => ({
     ...addressOf(proxy),

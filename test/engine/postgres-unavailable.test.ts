@@ -1,4 +1,5 @@
-import { beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { addressOf, startProxy } from '../stage/proxy.ts';
 import { freshAddress, probe, readResponse, refusal, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
@@ -9,12 +10,7 @@ import { until } from '../stage/until.ts';
 const UNKNOWN = `${USERS}11111111-1111-1111-1111-111111111111`;
 
 describe('while PostgreSQL is unavailable', () => {
-  let proxy: Awaited<ReturnType<typeof startProxy>>;
-
-  beforeAll(async () => {
-    proxy = await startProxy(inject('postgres'));
-    return () => proxy.stop();
-  });
+  const proxy = forAllTests(() => startProxy(inject('postgres')));
 
   const service = serviceUnderTest(() => addressOf(proxy));
   const { call } = service;

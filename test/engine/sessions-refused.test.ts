@@ -1,34 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { holdEmail } from '../stage/locks.ts';
 import { errorResponse, messagesThrough } from '../stage/postgres-messages.ts';
-import { startProxy, type TcpProxy } from '../stage/proxy.ts';
+import { startProxy } from '../stage/proxy.ts';
 import { BATCH, freshAddress, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { migrateAlone, serviceOver } from '../stage/service-over.ts';
-import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
 const AUTHENTICATION = 'R';
 const BACKEND_KEY_DATA = 'K';
 
-let issuer: Awaited<ReturnType<typeof startIssuer>>;
-let postgres: DisposablePostgres;
-let other: DisposablePostgres;
-let proxy: TcpProxy;
+const postgres = forAllTests(() => startDisposablePostgres());
+const other = forAllTests(() => startDisposablePostgres());
+const proxy = forAllTests(() => startProxy(postgres));
+beforeAll(() => migrateAlone(other));
 
-beforeAll(async () => {
-  [issuer, postgres, other] = await Promise.all([
-    startIssuer(),
-    startDisposablePostgres(),
-    startDisposablePostgres(),
-  ]);
-  proxy = await startProxy(postgres);
-  await migrateAlone(other);
-  return () => Promise.all([proxy, issuer, postgres, other].map((started) => started.stop()));
-});
-
-const start = () => serviceOver([proxy], { postgres, issuer });
+const start = () => serviceOver([proxy], postgres);
 
 /** The statuses of the responses to `callers` callers during this many milliseconds. */
 async function statusesFor(

@@ -1,29 +1,19 @@
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { isUnreachable, UnsupportedAuthentication } from '../../lib/postgres/sessions/faults.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { errorResponse, messageOf, messagesThrough, READY_FOR_QUERY } from '../stage/postgres-messages.ts';
 import { startProxy, type TcpProxy } from '../stage/proxy.ts';
 import { probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { type Address, migrateAlone, serviceOver } from '../stage/service-over.ts';
-import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
-let issuer: Awaited<ReturnType<typeof startIssuer>>;
-let one: DisposablePostgres;
-let other: DisposablePostgres;
+const one = forAllTests(() => startDisposablePostgres());
+const other = forAllTests(() => startDisposablePostgres());
+// One instance can read what another has migrated.
+beforeAll(async () => void (await Promise.all([one, other].map(migrateAlone))));
 
-beforeAll(async () => {
-  [issuer, one, other] = await Promise.all([
-    startIssuer(),
-    startDisposablePostgres(),
-    startDisposablePostgres(),
-  ]);
-  // One instance can read what another has migrated.
-  await Promise.all([one, other].map(migrateAlone));
-  return () => Promise.all([issuer, one, other].map((started) => started.stop()));
-});
-
-const start = (hosts: readonly Address[]) => serviceOver(hosts, { postgres: one, issuer });
+const start = (hosts: readonly Address[]) => serviceOver(hosts, one);
 
 /** Proxies in front of these servers, for one test. */
 async function proxiesOf(...servers: readonly DisposablePostgres[]) {

@@ -2,20 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { CHANGES } from '../stage/changes.ts';
-import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { freshKey } from '../stage/keyed.ts';
 import { BATCH, freshAddress, USERS, type UserBody } from '../stage/responses.ts';
 import { type Address, migrateAlone, serviceOver } from '../stage/service-over.ts';
 import { startStandby } from '../stage/standby.ts';
-import { startIssuer } from '../stage/tokens.ts';
 import { repeat, until } from '../stage/until.ts';
 
 const POOL_SIZE = 10;
 /** Those for requests, the one of the readiness check, and for a moment the search for a host and a question about a statement. */
 const MAX_SESSIONS = POOL_SIZE + 3;
 
-let issuer: Awaited<ReturnType<typeof startIssuer>>;
-let postgres: DisposablePostgres;
+const postgres = forAllTests(() => startDisposablePostgres());
 
 /** An insert of this user takes so many seconds. */
 const slowAddress = (seconds: number) => `slow.${seconds * 1000}.${freshAddress()}`;
@@ -23,7 +22,6 @@ const slowAddress = (seconds: number) => `slow.${seconds * 1000}.${freshAddress(
 const INSERTS = "query LIKE '%insert into users%'";
 
 beforeAll(async () => {
-  [issuer, postgres] = await Promise.all([startIssuer(), startDisposablePostgres()]);
   await migrateAlone(postgres);
   await postgres.query([
     `CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -34,12 +32,11 @@ beforeAll(async () => {
     'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO owner',
     'GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO owner',
   ]);
-  return () => Promise.all([issuer.stop(), postgres.stop()]);
-}, 60_000);
+});
 
 /** A service with an account that is not a superuser. */
 const start = (variables: Variables = {}, others: readonly Address[] = []) =>
-  serviceOver([postgres, ...others], { postgres, issuer }, { SVC_POSTGRES_USER: 'account', ...variables });
+  serviceOver([postgres, ...others], postgres, { SVC_POSTGRES_USER: 'account', ...variables });
 
 /** Until the test ends, this is altered. */
 async function alter(what: string, undo: string): Promise<void> {

@@ -1,8 +1,9 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { startFunction } from '../stage/lambda-function.ts';
 import { environmentOf } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
@@ -10,13 +11,7 @@ import { until } from '../stage/until.ts';
 const ROOT = '1-6a0ed7b2-4f1d2c3b5a69788700001eef';
 const PARENTS = ['53995c3f42cd8ad8', '53995c3f42cd8ad9'];
 
-let stage: Awaited<ReturnType<typeof startComposition>>;
-
-beforeAll(async () => {
-  stage = await startComposition();
-});
-
-afterAll(() => stage.stop());
+const stage = forAllTests(() => startComposition());
 
 test('with OpenTelemetry off and X-Ray on, each invocation is a subsegment of its own trace', async () => {
   const received: Record<string, unknown>[] = [];

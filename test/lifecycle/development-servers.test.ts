@@ -6,7 +6,8 @@ import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Postgres, startPostgres } from '../../host/development/postgres.ts';
-import { startTokenIssuer, type TokenIssuer } from '../../host/development/token-issuer.ts';
+import { startTokenIssuer } from '../../host/development/token-issuer.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { hastySettings } from '../stage/postgres.ts';
 
 const audience = 'user-management-service';
@@ -21,12 +22,7 @@ afterAll(async () => {
 });
 
 describe('the development token issuer', () => {
-  let issuer: TokenIssuer;
-
-  beforeAll(async () => {
-    issuer = await startTokenIssuer({ audience, port: 0 });
-    return () => issuer.stop();
-  });
+  const issuer = forAllTests(() => startTokenIssuer({ audience, port: 0 }));
 
   async function askForToken(form: Record<string, string>, headers: Record<string, string> = {}) {
     const body = new URLSearchParams(form);

@@ -1,6 +1,7 @@
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { startBuiltService } from '../stage/built-service.ts';
 import { eventOf } from '../stage/events.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { startFunction } from '../stage/lambda-function.ts';
 import { TIMESTAMP } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
@@ -8,12 +9,7 @@ import { until } from '../stage/until.ts';
 
 const DEBUG = { SVC_LOG_LEVEL: 'debug' };
 
-let service: BuiltService;
-
-beforeAll(async () => {
-  service = await startBuiltService(DEBUG);
-  return () => service.remove();
-});
+const service = forAllTests(() => startBuiltService(DEBUG));
 
 const served = (method: string, status_code: number, route?: string) => ({
   timestamp: expect.stringMatching(TIMESTAMP),

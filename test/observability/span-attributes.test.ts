@@ -1,20 +1,16 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
-import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { connectTo, written } from '../stage/connection.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { startProxy } from '../stage/proxy.ts';
 import { USERS } from '../stage/responses.ts';
-import { isClient, startTracedService, type TracedService, traceOfCaller } from '../stage/traced-service.ts';
+import { isClient, startTracedService, traceOfCaller } from '../stage/traced-service.ts';
 import { until } from '../stage/until.ts';
 
 describe('the attributes of spans', () => {
-  let service: TracedService;
-
-  beforeAll(async () => {
-    service = await startTracedService();
-    return () => service.remove();
-  });
+  const service = forAllTests(() => startTracedService());
 
   /** A request whose Host header can have any value. */
   async function send(path: string, headers: Readonly<Record<string, string>>): Promise<void> {

@@ -1,15 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { USERS } from '../stage/responses.ts';
-import { isServer, startTracedService, type TracedService, traceOfCaller } from '../stage/traced-service.ts';
+import { isServer, startTracedService, traceOfCaller } from '../stage/traced-service.ts';
 
 describe('the names of spans', () => {
-  let service: TracedService;
-
-  beforeAll(async () => {
-    service = await startTracedService();
-    return () => service.remove();
-  });
+  const service = forAllTests(() => startTracedService());
 
   async function createUser(): Promise<string> {
     const response = await service.call('POST', USERS, { email: `${randomUUID()}@example.com` });

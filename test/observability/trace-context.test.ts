@@ -1,16 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { USERS } from '../stage/responses.ts';
-import { isServer, startTracedService, type TracedService, traceOfCaller } from '../stage/traced-service.ts';
+import { isServer, startTracedService, traceOfCaller } from '../stage/traced-service.ts';
 import { until } from '../stage/until.ts';
 
 describe('trace_id and span_id', () => {
-  let service: TracedService;
-
-  beforeAll(async () => {
-    service = await startTracedService({ SVC_LOG_LEVEL: 'debug' });
-    return () => service.remove();
-  });
+  const service = forAllTests(() => startTracedService({ SVC_LOG_LEVEL: 'debug' }));
 
   test('every event of a request has the ids of its span', async () => {
     const { traceId, headers } = traceOfCaller();

@@ -1,23 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { startProxy } from '../stage/proxy.ts';
 import { USERS } from '../stage/responses.ts';
-import {
-  isClient,
-  isServer,
-  startTracedService,
-  type TracedService,
-  traceOfCaller,
-} from '../stage/traced-service.ts';
+import { isClient, isServer, startTracedService, traceOfCaller } from '../stage/traced-service.ts';
 
 describe('traces', () => {
-  let service: TracedService;
-
-  beforeAll(async () => {
-    service = await startTracedService();
-    return () => service.remove();
-  });
+  const service = forAllTests(() => startTracedService());
 
   async function createUser(): Promise<string> {
     const response = await service.call('POST', USERS, { email: `${randomUUID()}@example.com` });

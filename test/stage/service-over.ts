@@ -5,7 +5,7 @@ import type { DisposablePostgres } from './disposable-postgres.ts';
 import { settingsFor } from './opened-database.ts';
 import { freshAddress, readResponse, USERS } from './responses.ts';
 import { startService } from './service.ts';
-import type { startIssuer } from './tokens.ts';
+import { startIssuer } from './tokens.ts';
 import { until } from './until.ts';
 
 /** An address of PostgreSQL, of a proxy or of a pooler. */
@@ -23,12 +23,10 @@ export const migrateAlone = (postgres: DisposablePostgres) =>
  */
 export async function serviceOver(
   hosts: readonly Address[],
-  {
-    postgres,
-    issuer,
-  }: { readonly postgres: DisposablePostgres; readonly issuer: Awaited<ReturnType<typeof startIssuer>> },
+  postgres: DisposablePostgres,
   variables: Variables = {},
 ) {
+  const issuer = await startIssuer();
   const service = await startService(
     {
       SVC_POSTGRES_HOST: hosts.map(({ host }) => host).join(),
@@ -37,7 +35,7 @@ export async function serviceOver(
     },
     { database: databaseOf(postgres), issuer },
   );
-  onTestFinished(service.stop);
+  onTestFinished(() => service.stop().then(issuer.stop));
   const call = async (...request: Parameters<typeof service.call>) =>
     readResponse(await service.call(...request));
   const create = () => call('POST', USERS, { email: freshAddress() });
