@@ -17,14 +17,6 @@ export type Change = {
 /** Its position, which its id begins with. */
 export const positionOf = ({ id }: Change): bigint => BigInt(id.split('-')[0] ?? '');
 
-/** A page of a list or of the changes, and the path of the next one; undefined without one. */
-type Page<Item> = {
-  readonly items: readonly Item[];
-  readonly next: string | undefined;
-  /** When the request was sent whose response this is. */
-  readonly sent: number;
-};
-
 export type Service = { readonly url: string; readonly token: () => Promise<string> };
 
 /** Where reading begins. */
@@ -33,21 +25,17 @@ export const FIRST_CHANGES = '/api/v1/users/changes?limit=1000';
 const PAUSE_MS = 20;
 
 /**
- * Reads a page, again until there is a response other than 503, or 401, as while a new key is not known yet. Undefined if
- * the signal aborts it.
+ * Reads a page of changes, again until there is a response other than 503, or 401, as while a new key is not known yet.
+ * Resolves with the changes, the path of the next page, and when the request was sent; undefined if the signal aborts it.
  */
-export async function readPage<Item>(
-  { url, token }: Service,
-  path: string,
-  signal?: AbortSignal,
-): Promise<Page<Item> | undefined> {
+export async function readPage({ url, token }: Service, path: string, signal?: AbortSignal) {
   for (;;) {
     const request = { headers: { authorization: `Bearer ${await token()}` }, ...(signal && { signal }) };
     const sent = performance.now();
     const response = await fetch(url + path, request).catch(() => undefined);
     const text = await response?.text().catch(() => undefined);
     if (response && text !== undefined && response.status === 200)
-      return { items: JSON.parse(text), next: nextIn(response), sent };
+      return { items: JSON.parse(text) as readonly Change[], next: nextIn(response), sent };
     if (response && text !== undefined && response.status !== 503 && response.status !== 401)
       throw new Error(`${path} is ${response.status}: ${text}`);
     if (signal?.aborted) return undefined;
@@ -63,7 +51,7 @@ export const nextIn = ({ headers }: Response): string | undefined =>
 export async function allChanges(service: Service): Promise<readonly Change[]> {
   const all: Change[] = [];
   for (let path = FIRST_CHANGES; ; ) {
-    const page = await readPage<Change>(service, path);
+    const page = await readPage(service, path);
     if (!page?.next) throw new Error(`${path} has no next link`);
     if (page.items.length === 0) return all;
     all.push(...page.items);

@@ -100,7 +100,7 @@ export function startReader(service: Service, random: Random, restarts: number) 
       const isLast = isStopped;
       // A read that waits may return less than a read up to the head.
       const waits = random.chance(0.5);
-      const page = await readPage<Change>(service, waits ? `${path}&wait=1` : path, restart);
+      const page = await readPage(service, waits ? `${path}&wait=1` : path, restart);
       if (!page) continue;
       if (!page.next) throw new Error(`${path} has no next link`);
       page.items.forEach(take);
@@ -113,9 +113,6 @@ export function startReader(service: Service, random: Random, restarts: number) 
 
   const following = follow();
   return {
-    get read() {
-      return read;
-    },
     /** Reads to the end, once the writers have ended; resolves with what was read. */
     async finish() {
       isStopped = true;

@@ -123,10 +123,9 @@ function faultsInOrder(changes: readonly Change[], entries: ReadonlyMap<string, 
 
 /** Acknowledged once is changed once; what is in doubt may be; a replay is not, since its first request is. */
 function faultsInCounts(ledger: Ledger, changes: readonly Change[]): string[] {
-  const counts = new Map<string, number>();
-  for (const { data } of changes) counts.set(data.request_id, (counts.get(data.request_id) ?? 0) + 1);
+  const byRequest = Map.groupBy(changes, ({ data }) => data.request_id);
   return ledger.acknowledged.flatMap((entry) => {
-    const count = counts.get(entry.requestId) ?? 0;
+    const count = byRequest.get(entry.requestId)?.length ?? 0;
     const expected = isReplay(entry) ? 0 : 1;
     return count === expected ? [] : [`${entry.operation} ${entry.requestId} has ${count} changes`];
   });
