@@ -119,15 +119,11 @@ export async function startCluster(replication: Replication, defer: (undo: () =>
     query,
     primary: () => until('one node takes writes', onlyWriter, { every: 200 }),
     /** Another one than `before`, as soon as it takes writes. */
-    untilTakenOver: (before: Writer, seconds: number) =>
-      until(
-        'another takes writes',
-        async () =>
-          (await writers()).find(
-            ({ node, startedAt }) => node !== before.node || startedAt !== before.startedAt,
-          ),
-        { seconds, every: LOOK_PERIOD_MS },
-      ),
+    untilTakenOver(before: Writer, seconds: number) {
+      const isOther = ({ node, startedAt }: Writer) => node !== before.node || startedAt !== before.startedAt;
+      const look = async () => (await writers()).find(isOther);
+      return until('another takes writes', look, { seconds, every: LOOK_PERIOD_MS });
+    },
   };
 }
 

@@ -1,14 +1,9 @@
-import { type Front, startFront } from '../lab/stage/front.ts';
+import { startFront } from '../lab/stage/front.ts';
 
-/** Starts a proxy in front of the service at a host and port. */
-type FrontProxy = (to: string) => Promise<Front>;
-
-const haproxy =
-  (options: string): FrontProxy =>
-  (to) =>
-    startFront(
-      'haproxy',
-      (listenOn) => `
+const startHaproxy = (to: string, options: string) =>
+  startFront(
+    'haproxy',
+    (listenOn) => `
 defaults
   mode http
   timeout connect 2s
@@ -20,14 +15,12 @@ listen front
   http-reuse always
   server service ${to}
 `,
-    );
+  );
 
-const nginx =
-  (buffering: 'on' | 'off'): FrontProxy =>
-  (to) =>
-    startFront(
-      'nginx',
-      (listenOn, folder) => `
+const startNginx = (to: string, buffering: 'on' | 'off') =>
+  startFront(
+    'nginx',
+    (listenOn, folder) => `
 pid ${folder}/pid;
 events {}
 http {
@@ -49,12 +42,12 @@ http {
   }
 }
 `,
-    );
+  );
 
-/** What operators put in front of the service. */
-export const FRONT_PROXIES: Readonly<Record<string, FrontProxy>> = {
-  'haproxy, strict': haproxy(''),
-  'haproxy, lenient': haproxy('option accept-invalid-http-request'),
-  'nginx, buffered': nginx('on'),
-  'nginx, not buffered': nginx('off'),
+/** What operators put in front of the service: each starts a proxy to a host and port. */
+export const FRONT_PROXIES = {
+  'haproxy, strict': (to: string) => startHaproxy(to, ''),
+  'haproxy, lenient': (to: string) => startHaproxy(to, 'option accept-invalid-http-request'),
+  'nginx, buffered': (to: string) => startNginx(to, 'on'),
+  'nginx, not buffered': (to: string) => startNginx(to, 'off'),
 };

@@ -20,9 +20,7 @@ export type Order = {
 /** What it sends: the outcome, or the reason why there is none. */
 export type Report = { readonly outcome: Outcome } | { readonly fault: string };
 
-type Options = {
-  readonly seed: number;
-  readonly trials: number;
+type Options = Pick<Order, 'seed' | 'trials'> & {
   readonly rows?: string;
   /** In seconds: what a row has beyond its limit to be judged and taken down. */
   readonly grace?: number;

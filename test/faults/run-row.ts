@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Ledger } from '../lab/ledger/ledger.ts';
-import { noFigures, openStage, type Stage } from '../lab/stage/stage.ts';
+import { NO_FIGURES, openStage, type Stage } from '../lab/stage/stage.ts';
 
 /** A fault, and what must be seen while and after it is brought about. */
 export type Row = {
@@ -22,11 +22,8 @@ export type Row = {
 /** What is printed of a row, in seconds, milliseconds and megabytes. */
 export type Outcome = ReturnType<typeof outcomeOf> & { readonly passed: boolean };
 
-/** In minutes; no row but those that say so takes as long. */
-const DEFAULT_LIMIT_MINUTES = 10;
-
 /** How long a row may take, in minutes. */
-export const limitOf = ({ minutes = DEFAULT_LIMIT_MINUTES }: Row): number => minutes;
+export const limitOf = ({ minutes = 10 }: Row): number => minutes;
 
 /** Runs a row on a stage of its own, and then asks the oracle. A row that made no trial has failed. */
 export async function runRow(
@@ -34,10 +31,7 @@ export async function runRow(
   options: Pick<Parameters<typeof openStage>[0], 'seed' | 'trials' | 'searchesModel'>,
 ): Promise<Outcome> {
   const begun = performance.now();
-  const stage = await openStage({
-    ...options,
-    ...(row.postgres && { postgres: row.postgres }),
-  });
+  const stage = await openStage({ ...options, ...(row.postgres && { postgres: row.postgres }) });
   open = stage;
   try {
     await Promise.race([row.run(stage), refuseAfter(limitOf(row))]);
@@ -61,7 +55,7 @@ export async function abandonRow(): Promise<void> {
 
 /** What is printed for a row without an outcome of its own. */
 export function failedOutcome(row: Row, seed: number, seconds: number, fault: string): Outcome {
-  const nothing = { figures: noFigures(), ledgers: [], seed };
+  const nothing = { figures: NO_FIGURES, ledgers: [], seed };
   return { ...outcomeOf(row, { ...nothing, faults: [fault] }, seconds), passed: false };
 }
 

@@ -3,9 +3,10 @@ import { type Job, type Outcome, PATIENCE_MS, runLoads, TOKEN } from '../lab/loa
 import { USERS, wireOf } from '../lab/load/wire.ts';
 import { medianOf } from '../lab/meters/percentile.ts';
 import { markdownTable } from '../lab/report/table.ts';
+import { encoded } from '../stage/forge.ts';
 import { type ProbeOutcome, startProbes } from './probes.ts';
 import type { LoadedService } from './service.ts';
-import { goodputOf } from './table.ts';
+import { aSecond, goodputOf } from './table.ts';
 
 /**
  * Ten callers, nine of which send 5 % of the peak each at an open rate, each with tokens of its own that it renews. The
@@ -121,14 +122,12 @@ export async function isFair(options: FairOptions): Promise<boolean> {
 /** Alternately with a signature that is not theirs, and with a key that the identity provider does not have. */
 function makeUpTokens(valid: string): string[] {
   const [header, , signature] = valid.split('.');
-  const otherKey = encode({ alg: 'RS256', kid: 'unknown', typ: 'JWT' });
+  const otherKey = encoded({ alg: 'RS256', kid: 'unknown', typ: 'JWT' });
   return Array.from({ length: MADE_UP_TOKENS }, (_, index) => {
-    const payload = encode({ sub: `made up ${index}`, exp: 4e9 });
+    const payload = encoded({ sub: `made up ${index}`, exp: 4e9 });
     return `${index % 2 === 0 ? header : otherKey}.${payload}.${signature}`;
   });
 }
-
-const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');
 
 const withoutToken = (request: string): string => request.replace(/Authorization: .*\r\n/, '');
 
@@ -144,16 +143,14 @@ const totalOf = ({ nine, tenth, peak }: FairRow): number =>
 
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
-const perSecond = ({ seconds }: Outcome, count: number): number => Math.round(count / seconds);
-
 const TABLE = markdownTable<FairRow>({
   'the tenth sends': ({ variant }) => variant,
   connections: ({ connections }) => connections,
   'the nine: within 1 s, the worst': (row) => percent(worstShare(row)),
   'p99, the worst': (row) => `${worstP99(row)} ms`,
   each: ({ nine }) => nine.map((outcome) => (100 * shareInTime(outcome)).toFixed(0)).join(' '),
-  'the tenth/s': ({ tenth }) => perSecond(tenth, tenth.sent),
-  'of it 503/s': ({ tenth }) => perSecond(tenth, tenth.refused),
+  'the tenth/s': ({ tenth }) => aSecond(tenth, tenth.sent),
+  'of it 503/s': ({ tenth }) => aSecond(tenth, tenth.refused),
   'the peak': ({ peak }) => Math.round(peak),
   'all successes': (row) => percent(totalOf(row)),
   '/health, /ready': ({ probes }) => `${probes.longestHealth}, ${probes.longestReady} ms`,

@@ -45,4 +45,4 @@ export const shareOf = ({ outcome, peak }: Row): number => goodputOf(outcome) / 
 const inMilliseconds = ({ p50, p99 }: Outcome['responseLatency']) =>
   `${Math.round(p50)}, ${Math.round(p99)} ms`;
 
-const aSecond = ({ seconds }: Outcome, count: number): number => Math.round(count / seconds);
+export const aSecond = ({ seconds }: Outcome, count: number): number => Math.round(count / seconds);

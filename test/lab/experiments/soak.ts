@@ -109,13 +109,11 @@ export const experiment = defineExperiment({
 
 /** The last reading, once as little is held as before, or when that does not come about. */
 async function untilAtRest(read: () => Promise<Reading>, before: Reading): Promise<Reading> {
-  let last = await read();
-  const isAtRest = async () => {
-    last = await read();
-    return HELD_AT_REST.every((name) => last[name] <= before[name]);
+  const look = async () => {
+    const reading = await read();
+    return HELD_AT_REST.every((name) => reading[name] <= before[name]) && reading;
   };
-  await until('all is at rest', isAtRest, { seconds: REST_LIMIT_S, every: 5000 }).catch(() => {});
-  return last;
+  return until('all is at rest', look, { seconds: REST_LIMIT_S, every: 5000 }).catch(read);
 }
 
 /** Numbers with two digits at most after the point. */

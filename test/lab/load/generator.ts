@@ -144,8 +144,7 @@ export class Generator {
     if (this.#isOver) {
       if (this.#waiting.size === 0) this.#allAnswered.resolve();
     } else if (rate === undefined) {
-      const now = performance.now();
-      this.#send(caller, now);
+      this.#send(caller, performance.now());
     } else {
       const queuedSince = this.#takeQueued();
       if (queuedSince !== undefined) {

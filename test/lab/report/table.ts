@@ -1,18 +1,10 @@
 /** A table with columns of equal width. The first column is aligned to the left, the others to the right. */
 export function aligned(lines: readonly (readonly string[])[]): string {
-  const widths = (lines[0] ?? []).map((_, column) =>
-    Math.max(...lines.map((line) => line[column]?.length ?? 0)),
-  );
-  return lines
-    .map((line) =>
-      line
-        .map((text, column) =>
-          column === 0 ? text.padEnd(widths[0] ?? 0) : text.padStart(widths[column] ?? 0),
-        )
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
+  const padded = (text: string, column: number) => {
+    const width = Math.max(...lines.map((line) => line[column]?.length ?? 0));
+    return column === 0 ? text.padEnd(width) : text.padStart(width);
+  };
+  return lines.map((line) => line.map(padded).join('  ').trimEnd()).join('\n');
 }
 
 /** By the titles of the columns: the text of a row's cell. */

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { freePort } from '../../../host/development/free-port.ts';
 import { isListening } from '../../stage/listening.ts';
 import { until } from '../../stage/until.ts';
@@ -37,18 +38,15 @@ export async function startFront(
   });
   const kill = () => void child.kill('SIGKILL');
   process.on('exit', kill);
-  let printed = '';
-  child.stderr.setEncoding('utf8').on('data', (part: string) => {
-    printed += part;
-  });
+  const printed = text(child.stderr).catch(String);
   await once(child, 'spawn').catch((error) => {
     throw new Error(
       `${error}; Debian has it as a package: apt-get install --no-install-recommends ${program}`,
     );
   });
   const ended = once(child, 'exit');
-  await until(`${program} listens`, () => {
-    if (child.exitCode !== null) throw new Error(`${program} does not start: ${printed}`);
+  await until(`${program} listens`, async () => {
+    if (child.exitCode !== null) throw new Error(`${program} does not start: ${await printed}`);
     return isListening(port);
   });
   return {

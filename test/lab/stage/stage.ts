@@ -47,9 +47,7 @@ type ServiceOptions = HostOptions & {
 };
 
 /** The figures of a row before its first trial. */
-export function noFigures() {
-  return { trials: 0, recoverySeconds: 0, memoryChange: 0, lost: 0, windows: 0 };
-}
+export const NO_FIGURES = { trials: 0, recoverySeconds: 0, memoryChange: 0, lost: 0, windows: 0 };
 
 /** Starts a PostgreSQL and a key server for one row. */
 export async function openStage({ seed, trials, postgres: options, searchesModel }: Options) {
@@ -61,7 +59,7 @@ export async function openStage({ seed, trials, postgres: options, searchesModel
   const cleanUps: (() => unknown)[] = [];
   const ledgers: Ledger[] = [];
   const pools: (() => number)[] = [];
-  const figures = noFigures();
+  const figures = { ...NO_FIGURES };
   let closed: Promise<readonly string[]> | undefined;
   let signed: { readonly token: Promise<string>; readonly at: number; readonly keys: unknown } | undefined;
 
