@@ -14,9 +14,6 @@ const OPTIONS = {
   nginx: ['-g', 'daemon off;', '-e', 'stderr', '-c'],
 } as const;
 
-/** A running haproxy or nginx. */
-export type Front = Awaited<ReturnType<typeof startFront>>;
-
 /**
  * Starts haproxy or nginx on a free port of loopback. `configuration` gets this port and a folder for the program's files.
  * Resolves once the program listens.
