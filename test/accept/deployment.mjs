@@ -1,6 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { differencesFromDocument, differs, PROBLEMS } from './document.mjs';
 
+export const USERS = '/api/v1/users/';
+export const CHANGES = `${USERS}changes`;
+export const UNKNOWN = `${USERS}00000000-0000-0000-0000-000000000000`;
+
 /** In milliseconds. A request that waits for changes ends earlier, too. */
 const TIMEOUT_MS = 30_000;
 

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 
 const { paths, components } = JSON.parse(
   readFileSync(new URL('../../infra/openapi.json', import.meta.url), 'utf8'),
@@ -103,14 +104,8 @@ const resolved = (value) =>
 
 /** No difference if the two are equal as JSON. A function accepts or refuses the value. */
 export function differs(value, expected, place) {
-  const isEqual = typeof expected === 'function' ? expected(value) : isSame(value, expected);
+  const isEqual = typeof expected === 'function' ? expected(value) : isDeepStrictEqual(value, expected);
   return isEqual ? [] : [`${place} is ${shown(value)}, expected ${shown(expected)}`];
-}
-
-function isSame(one, other) {
-  if (typeof one !== 'object' || typeof other !== 'object' || !one || !other) return Object.is(one, other);
-  const names = Object.keys({ ...one, ...other });
-  return Array.isArray(one) === Array.isArray(other) && names.every((name) => isSame(one[name], other[name]));
 }
 
 const wrong = (value, place) => `${place} is ${shown(value)}, which is not as documented`;

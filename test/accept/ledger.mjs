@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-
-const USERS = '/api/v1/users/';
+import { USERS } from './deployment.mjs';
 
 /**
  * The email addresses of this run. After any responses, the users with these addresses are deleted at the end. No other

@@ -1,10 +1,7 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
-import { demand, same, steadily } from './deployment.mjs';
+import { CHANGES, demand, same, steadily, UNKNOWN, USERS } from './deployment.mjs';
 import { claimsOf } from './token.mjs';
 
-const USERS = '/api/v1/users/';
-const CHANGES = `${USERS}changes`;
-const UNKNOWN = `${USERS}00000000-0000-0000-0000-000000000000`;
 const ACCEPT_PATCH = 'application/json, application/merge-patch+json';
 const READS = [USERS, UNKNOWN, CHANGES, `${UNKNOWN}/changes`];
 const WRITES = [

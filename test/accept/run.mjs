@@ -1,11 +1,8 @@
-import { CannotJudge, createDeployment, isUnreachable, Mismatch } from './deployment.mjs';
+import { CannotJudge, createDeployment, isUnreachable, Mismatch, UNKNOWN, USERS } from './deployment.mjs';
 import { createLedger } from './ledger.mjs';
 import * as reading from './reading.mjs';
 import { claimsOf, hasRole, tokenSource } from './token.mjs';
 import { writes } from './writing.mjs';
-
-const USERS = '/api/v1/users/';
-const UNKNOWN = `${USERS}00000000-0000-0000-0000-000000000000`;
 
 /** Runs the checks of a profile, prints the report of each, and returns the exit code. */
 export async function run(options, report) {

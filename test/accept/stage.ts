@@ -6,9 +6,6 @@ import { type RawRequest, sendTo } from '../stage/raw-request.ts';
 import { startService } from '../stage/service.ts';
 import type { Breaking } from './faults.ts';
 
-/** A service for the checks. */
-export type Acceptable = Awaited<ReturnType<typeof startAcceptable>>;
-
 /**
  * A service with three users of another caller, one of them without a name, whose tokens come from an issuer
  * with a token endpoint.

@@ -1,9 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { demand, same } from './deployment.mjs';
+import { CHANGES, demand, same, UNKNOWN, USERS } from './deployment.mjs';
 
-const USERS = '/api/v1/users/';
-const CHANGES = `${USERS}changes`;
-const UNKNOWN = `${USERS}00000000-0000-0000-0000-000000000000`;
 const JSON_TYPE = { 'content-type': 'application/json' };
 const addressed = (email) => `${USERS}?email=${encodeURIComponent(email)}`;
 

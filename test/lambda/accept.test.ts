@@ -14,7 +14,7 @@ test('the functions behind API Gateway pass the acceptance checks', { timeout: 9
   const [database, port] = await Promise.all([createDatabase(), freePort()]);
   const issuer = await startTokenIssuer({ audience, port });
   const environment = {
-    ...environmentOf(database, { issuer: issuer.issuer, jwksUri: issuer.jwksUri, audience }),
+    ...environmentOf(database, { ...issuer, audience }),
     SVC_OAUTH_ROLES_CLAIM: 'aud',
   };
   await runMigrations(readSettings(environment).postgres);
