@@ -4,17 +4,16 @@ import { openSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { devNull, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import { startHost } from '../../host/host.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { startDevelopment } from '../stage/development.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { isInstalled, startShell } from '../stage/terminal.ts';
 import { until } from '../stage/until.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-
-type Development = Awaited<ReturnType<typeof startDevelopment>>;
 
 const settingsIn = (text: string): Record<string, string> =>
   Object.fromEntries([...text.matchAll(/^ *(SVC_\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]));
@@ -25,21 +24,23 @@ const isOldBash = (shell: string) => shell === 'bash' && process.platform === 'd
 /** The lines to paste: from the first command to the end. */
 const commandsIn = (banner: string) => /^curl .*^curl [^\n]*$/ms.exec(banner)?.[0] ?? '';
 
-describe('npm run dev', { timeout: 180_000 }, () => {
-  let development: Development;
-  let banner: string;
+const CANNOT_LISTEN = /^The service cannot listen: .* See SVC_HOST, /m;
 
-  beforeAll(async () => {
-    development = await startDevelopment();
-    banner = await development.untilBanner();
-    return () => development.stop();
-  }, 60_000);
+/** The responses to the commands. */
+const RESPONSES = [200, 200, 200, 204].map((status) => `HTTP/1.1 ${status}`);
+
+describe('npm run dev', { timeout: 180_000 }, () => {
+  const development = forAllTests(async () => {
+    const started = await startDevelopment();
+    return { ...started, banner: await started.untilBanner() };
+  });
 
   test('listens on the loopback alone', () => {
     expect(development.printed()).toMatch(/ listening .*host="127\.0\.0\.1"/);
   });
 
   test('prints the service, its documentation, its database, and the settings for another service beside it', () => {
+    const { banner } = development;
     const [, url, port] = /(http:\/\/127\.0\.0\.1:(\d+))$/m.exec(banner) ?? [];
     const [, issuer] = /SVC_OAUTH_ISSUER=(\S+)/.exec(banner) ?? [];
     const [, database] = /SVC_POSTGRES_PORT=(\d+)/.exec(banner) ?? [];
@@ -56,8 +57,8 @@ describe('npm run dev', { timeout: 180_000 }, () => {
   });
 
   test('another service with the printed settings accepts the printed token', async () => {
-    const settings = settingsIn(banner);
-    const token = /^TOKEN=(.*)$/m.exec(banner)?.[1];
+    const settings = settingsIn(development.banner);
+    const token = /^TOKEN=(.*)$/m.exec(development.banner)?.[1];
     const host = await startHost(readSettings({ ...settings, SVC_PORT: '0' }), {
       logTo: openSync(devNull, 'a'),
     });
@@ -75,7 +76,7 @@ describe('npm run dev', { timeout: 180_000 }, () => {
     const exported = execFileSync('sh', ['-c', command], { cwd: ROOT, encoding: 'utf8', env: {} });
 
     expect(settingsIn(exported)).toEqual({
-      ...settingsIn(banner),
+      ...settingsIn(development.banner),
       SVC_PORT: '8001',
       SVC_POSTGRES_PORT: '54320',
       SVC_OAUTH_ISSUER: 'http://127.0.0.1:9000',
@@ -85,7 +86,7 @@ describe('npm run dev', { timeout: 180_000 }, () => {
 
   // On some systems a terminal in canonical mode accepts lines of at most 1024 bytes.
   test('prints no line that a terminal would cut off', () => {
-    expect(Math.max(...banner.split('\n').map(({ length }) => length))).toBeLessThan(1024);
+    expect(Math.max(...development.banner.split('\n').map(({ length }) => length))).toBeLessThan(1024);
   });
 
   const shells = [
@@ -101,39 +102,30 @@ describe('npm run dev', { timeout: 180_000 }, () => {
     async ({ command, bracketed }) => {
       const before = development.printed().length;
       const shell = startShell(command);
-      try {
-        await shell.paste(commandsIn(banner), { bracketed });
-        const shown = await shell.leave();
+      onTestFinished(() => void shell.kill());
+      await shell.paste(commandsIn(development.banner), { bracketed });
+      const shown = await shell.leave();
 
-        expect(shown.match(/HTTP\/1\.1 \d+/g), shown).toEqual(
-          [200, 200, 200, 204].map((status) => `HTTP/1.1 ${status}`),
-        );
-        const log = await until('the deletion', () => /user_deleted.*\n/.test(since()) && since());
-        const [, id] = /user_created .*user_id="([^"]+)"/.exec(log) ?? [];
-        expect(log.match(/user_\w+ .*user_id="[^"]+"/g)).toEqual(
-          ['user_created', 'user_updated', 'user_deleted'].map((event) =>
-            expect.stringMatching(`^${event} .*user_id="${id}"$`),
-          ),
-        );
-        expect(log).not.toMatch(/app_error/);
-      } finally {
-        shell.kill();
-      }
-
-      function since(): string {
-        return development.printed().slice(before);
-      }
+      expect(shown.match(/HTTP\/1\.1 \d+/g), shown).toEqual(RESPONSES);
+      const since = () => development.printed().slice(before);
+      const log = await until('the deletion', () => /user_deleted.*\n/.test(since()) && since());
+      const [, id] = /user_created .*user_id="([^"]+)"/.exec(log) ?? [];
+      expect(log.match(/user_\w+ .*user_id="[^"]+"/g)).toEqual(
+        ['user_created', 'user_updated', 'user_deleted'].map((event) =>
+          expect.stringMatching(`^${event} .*user_id="${id}"$`),
+        ),
+      );
+      expect(log).not.toMatch(/app_error/);
     },
   );
 });
 
 describe('npm run dev with other settings', { timeout: 180_000 }, () => {
-  let development: Development | undefined;
-
-  afterEach(async () => {
-    await development?.stop();
-    development = undefined;
-  });
+  async function start(variables: NodeJS.ProcessEnv) {
+    const development = await startDevelopment(variables);
+    onTestFinished(async () => void (await development.stop()));
+    return development;
+  }
 
   const hasIPv6 = Object.values(networkInterfaces()).some((list) =>
     list?.some(({ address }) => address === '::1'),
@@ -145,8 +137,8 @@ describe('npm run dev with other settings', { timeout: 180_000 }, () => {
   ] as const;
 
   test.each(addresses)('listens on SVC_HOST=%s, and its commands reach it', async (host, written) => {
-    development = await startDevelopment({ SVC_HOST: host });
-    const banner = await development.untilBanner();
+    const { untilBanner } = await start({ SVC_HOST: host });
+    const banner = await untilBanner();
     const shell = startShell(['sh', '-i']);
     await shell.paste(commandsIn(banner), { bracketed: false });
     const shown = await shell.leave();
@@ -154,15 +146,12 @@ describe('npm run dev with other settings', { timeout: 180_000 }, () => {
     expect(banner).toMatch(
       new RegExp(`^The service is ready on http://${written.replace(/[.[\]]/g, '\\$&')}:\\d+$`, 'm'),
     );
-    expect(shown.match(/HTTP\/1\.1 \d+/g)).toEqual(
-      [200, 200, 200, 204].map((status) => `HTTP/1.1 ${status}`),
-    );
+    expect(shown.match(/HTTP\/1\.1 \d+/g)).toEqual(RESPONSES);
   });
 
   test('prints once per cause what it waits for while its PostgreSQL is unavailable', async () => {
     const port = await freePort();
-    development = await startDevelopment({ SVC_POSTGRES_HOST: '127.0.0.1', SVC_POSTGRES_PORT: String(port) });
-    const { printed } = development;
+    const { printed } = await start({ SVC_POSTGRES_HOST: '127.0.0.1', SVC_POSTGRES_PORT: String(port) });
     const causes = () => printed().match(/(?<=^ {2})waiting for .*(?=\n)/gm) ?? [];
     await until('what it waits for', () => causes().length > 0);
     await using _server = await startSilentServer(port);
@@ -177,19 +166,11 @@ describe('npm run dev with other settings', { timeout: 180_000 }, () => {
   });
 
   test.each([
-    [
-      'an address of another machine',
-      { SVC_HOST: '192.0.2.1' },
-      /^The service cannot listen: .* See SVC_HOST, /m,
-    ],
-    [
-      'a name of no machine',
-      { SVC_HOST: 'nowhere.invalid' },
-      /^The service cannot listen: .* See SVC_HOST, /m,
-    ],
+    ['an address of another machine', { SVC_HOST: '192.0.2.1' }, CANNOT_LISTEN],
+    ['a name of no machine', { SVC_HOST: 'nowhere.invalid' }, CANNOT_LISTEN],
     ['an invalid value', { SVC_LOG_LEVEL: 'loud' }, /SVC_LOG_LEVEL/],
   ])('ends with exit code 1 and names the setting for %s', async (_case, variables, message) => {
-    development = await startDevelopment(variables);
+    const development = await start(variables);
 
     expect(await development.exited).toBe(1);
     expect(development.errors()).toMatch(message);
@@ -199,10 +180,9 @@ describe('npm run dev with other settings', { timeout: 180_000 }, () => {
   test('prints a free port if its own is taken', async () => {
     const port = await freePort();
     await using _server = await startSilentServer(port, '0.0.0.0');
-    development = await startDevelopment({ SVC_PORT: String(port) });
-    const code = await development.exited;
+    const development = await start({ SVC_PORT: String(port) });
 
-    expect(code).toBe(1);
+    expect(await development.exited).toBe(1);
     expect(development.errors()).toMatch(
       new RegExp(
         `^Port ${port} is taken by another program\\. Choose another one:\n\n  SVC_PORT=\\d+ npm run dev$`,
@@ -212,12 +192,11 @@ describe('npm run dev with other settings', { timeout: 180_000 }, () => {
   });
 
   test('ends everything that it started, in reverse order, after Ctrl-C', async () => {
-    development = await startDevelopment();
-    await development.untilBanner();
-    const code = await development.stop();
+    const { untilBanner, stop, printed } = await start({});
+    await untilBanner();
+    const code = await stop();
 
-    const ended = development.printed().match(/^ {2}.* stopped$/gm);
-    development = undefined;
+    const ended = printed().match(/^ {2}.* stopped$/gm);
     expect({ code, ended }).toEqual({
       code: 0,
       ended: ['  service stopped', '  PostgreSQL stopped', '  token issuer (for development only) stopped'],
