@@ -1,5 +1,6 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { startBuiltService } from '../stage/built-service.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { TIMESTAMP } from '../stage/responses.ts';
 
 /** A defect that a signal causes, in a host that is otherwise as built. */
@@ -14,8 +15,7 @@ test.each([
 ])(
   '%s ends the process with exit code 1, and its cause is the last line of the log',
   async (_, statement, message) => {
-    const service = await startBuiltService(brokenBy(statement));
-    onTestFinished(service.remove);
+    const service = await forThisTest(startBuiltService, brokenBy(statement));
     service.signal('SIGUSR2');
 
     expect(await service.exited).toEqual({ code: 1, signal: null });

@@ -1,27 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { connectTo, requestText } from '../stage/connection.ts';
 import { expectEndInOrder } from '../stage/end-in-order.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { hold, holdUser, untilUnderWay } from '../stage/locks.ts';
 import { USERS } from '../stage/responses.ts';
 import { drainEvents } from '../stage/shutdown.ts';
 
-let service: BuiltService;
-
-afterEach(() => service.remove());
-
 /** A create whose body of `length` bytes is not sent yet. */
-async function beginCreate(length: number) {
-  const connection = await connectTo(service.url);
-  const Authorization = `Bearer ${await service.issuer.sign()}`;
+async function beginCreate({ url, issuer }: BuiltService, length: number) {
+  const connection = await connectTo(url);
+  const Authorization = `Bearer ${await issuer.sign()}`;
   const fields = { Authorization, 'Content-Type': 'application/json', 'Content-Length': String(length) };
   connection.send(requestText(`POST ${USERS}`, fields));
   return connection;
 }
 
 test('a request to /ready is not counted', async () => {
-  service = await startBuiltService();
+  const service = await forThisTest(startBuiltService);
   const lock = await hold(service.database, 'LOCK TABLE kysely_migration IN ACCESS EXCLUSIVE MODE');
   const probe = fetch(`${service.url}/ready`).catch(() => undefined);
   await untilUnderWay(1, service.database);
@@ -36,7 +33,7 @@ test('a request to /ready is not counted', async () => {
 });
 
 test('a connection without a complete request is not counted', async () => {
-  service = await startBuiltService();
+  const service = await forThisTest(startBuiltService);
   const idle = await connectTo(service.url);
   idle.send(requestText('GET /health', {}));
   await idle.answer();
@@ -52,9 +49,9 @@ test('a connection without a complete request is not counted', async () => {
 });
 
 test('a request with an incomplete body is counted, and served when the body is complete', async () => {
-  service = await startBuiltService();
+  const service = await forThisTest(startBuiltService);
   const body = JSON.stringify({ email: 'slowly@example.com' });
-  const connection = await beginCreate(body.length);
+  const connection = await beginCreate(service, body.length);
   // A later request is answered after the service has read the earlier ones.
   await fetch(`${service.url}/health`);
   service.signal('SIGTERM');
@@ -70,9 +67,8 @@ test('a request with an incomplete body is counted, and served when the body is 
 });
 
 test('a request is counted until its handler has ended, also if its client has disconnected', async () => {
-  service = await startBuiltService();
-  const created = await service.call('POST', USERS, { email: 'left@example.com' });
-  const { id } = (await created.json()) as { id: string };
+  const service = await forThisTest(startBuiltService);
+  const id = await service.createUser();
   const lock = await holdUser(service.database, id);
   const leave = new AbortController();
   const left = service.call('PATCH', USERS + id, { full_name: 'Left' }, { signal: leave.signal });
@@ -90,12 +86,12 @@ test('a request is counted until its handler has ended, also if its client has d
 });
 
 test('a request is not counted after its response or refusal', async () => {
-  service = await startBuiltService();
+  const service = await forThisTest(startBuiltService);
   await service.call('POST', USERS, { email: 'answered@example.com' });
   await service.call('POST', USERS, { email: 'answered@example.com' });
   await service.call('GET', '/nowhere');
   await fetch(service.url + USERS);
-  const broken = await beginCreate(1000);
+  const broken = await beginCreate(service, 1000);
   broken.abort();
   const notHttp = await connectTo(service.url);
   notHttp.send('HELO\r\n\r\n');

@@ -1,8 +1,10 @@
-import { afterEach, expect, test } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
-import { type BuiltHost, startBuiltHost } from '../stage/built-host.ts';
+import { startBuiltHost } from '../stage/built-host.ts';
 import { startBuiltService } from '../stage/built-service.ts';
 import { expectEndInOrder } from '../stage/end-in-order.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { hold, untilUnderWay } from '../stage/locks.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { inDatabase } from '../stage/rows.ts';
@@ -11,28 +13,24 @@ import { drainEvents, endedBy } from '../stage/shutdown.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { BUSY_S, until } from '../stage/until.ts';
 
-const cleanUps: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
-
-const inOrder = { code: 0, signal: null };
+/** A database and an issuer for one test, and the settings of a host with them. */
+async function startSurroundings() {
+  const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
+  onTestFinished(async () => void (await Promise.all([database.drop(), issuer.stop()])));
+  return { database, environment: environmentOf(database, issuer) };
+}
 
 /** Starts a host without waiting until it is ready. */
-async function start(variables: Readonly<Record<string, string>>): Promise<BuiltHost> {
-  const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
-  const host = await startBuiltHost({ ...environmentOf(database, issuer), ...variables });
-  cleanUps.push(issuer.stop, database.drop, host.remove);
-  return host;
+async function start(variables: Readonly<Record<string, string>>) {
+  const { environment } = await startSurroundings();
+  return forThisTest(startBuiltHost, { ...environment, ...variables });
 }
 
 test('a hung query does not delay the exit, and is cancelled in PostgreSQL', async () => {
-  const service = await startBuiltService({
+  const service = await forThisTest(startBuiltService, {
     SVC_POSTGRES_STATEMENT_TIMEOUT: '60',
     SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.5',
   });
-  cleanUps.push(service.remove);
   await inDatabase(
     service.database,
     `CREATE FUNCTION hang() RETURNS trigger LANGUAGE plpgsql AS
@@ -61,13 +59,11 @@ test('a PostgreSQL that was never available does not delay the exit', async () =
 });
 
 test('migrations that wait for another instance do not delay the exit', async () => {
-  const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
-  cleanUps.push(issuer.stop, database.drop);
+  const { database, environment } = await startSurroundings();
   // The lock of the migrations.
   const lock = await hold(database, 'SELECT pg_advisory_lock(6083215794301857261)');
-  cleanUps.push(lock.release);
-  const host = await startBuiltHost(environmentOf(database, issuer));
-  cleanUps.push(host.remove);
+  onTestFinished(lock.release);
+  const host = await forThisTest(startBuiltHost, environment);
   await host.untilListening();
   const waiting =
     "SELECT FROM pg_stat_activity WHERE query LIKE '%pg_try_advisory_lock%' AND pid <> pg_backend_pid() AND datname = current_database()";
@@ -79,9 +75,8 @@ test('migrations that wait for another instance do not delay the exit', async ()
 });
 
 test('an identity provider that never responds does not delay the exit', async () => {
-  const provider = await startIssuer();
+  const provider = await forThisTest(startIssuer);
   provider.answer(() => {});
-  cleanUps.push(provider.stop);
   const host = await start({ SVC_OAUTH_JWKS_URI: provider.jwksUri });
   await host.untilEvent('database_migrated');
   await until('the keys are fetched', () => provider.fetches > 0, { every: 5 });
@@ -99,18 +94,16 @@ test('a signal before the process listens ends it in order', async () => {
   const preload = `data:text/javascript,${encodeURIComponent(sendEarly)}`;
   const host = await start({ NODE_OPTIONS: `--import=${preload}` });
 
-  expect(await host.exited).toEqual(inOrder);
+  expect(await host.exited).toEqual({ code: 0, signal: null });
   expect(drainEvents(host)).toMatchObject([{ event: 'shutdown_drained' }]);
   expect(host.errors()).toBe('');
 });
 
 test('a signal at any moment of the start ends the process, in order if its handler is registered', async () => {
-  const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
-  cleanUps.push(issuer.stop, database.drop);
+  const { environment } = await startSurroundings();
   for (const delay of [0, 30, 60, 100, 150, 200, 300, 450]) {
-    const host = await startBuiltHost(environmentOf(database, issuer));
-    cleanUps.push(host.remove);
-    await new Promise((resolve) => setTimeout(resolve, delay));
+    const host = await forThisTest(startBuiltHost, environment);
+    await sleep(delay);
     const { seconds, code, signal } = await endedBy('SIGTERM', host);
 
     expect(seconds).toBeLessThan(3 + BUSY_S);

@@ -1,50 +1,38 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
-import { type BuiltHost, startBuiltHost } from '../stage/built-host.ts';
+import { startBuiltHost } from '../stage/built-host.ts';
 import { callerOf, untilReady } from '../stage/built-service.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { expectEndInOrder } from '../stage/end-in-order.ts';
+import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
 import { environmentOf } from '../stage/service.ts';
 import { drainEvents } from '../stage/shutdown.ts';
 import { startIssuer } from '../stage/tokens.ts';
 
 describe('a frozen PostgreSQL', () => {
-  let postgres: Awaited<ReturnType<typeof startDisposablePostgres>>;
-  let issuer: Awaited<ReturnType<typeof startIssuer>>;
-  let host: BuiltHost;
-
-  beforeAll(async () => {
-    [postgres, issuer] = await Promise.all([startDisposablePostgres(), startIssuer()]);
-  });
-
-  afterEach(async () => {
-    postgres.thaw();
-    await host.remove();
-  });
-
-  afterAll(async () => {
-    await Promise.all([postgres.stop(), issuer.stop()]);
-  });
+  const postgres = forAllTests(startDisposablePostgres);
+  const issuer = forAllTests(startIssuer);
 
   /** Starts a host with open connections in its pool. */
   async function start(variables: Variables = {}) {
     const database = { ...postgres, drop: async () => [] };
-    host = await startBuiltHost({
+    const host = await forThisTest(startBuiltHost, {
       ...environmentOf(database, issuer),
       SVC_SHUTDOWN_DRAIN_TIMEOUT: '1',
       ...variables,
     });
+    onTestFinished(postgres.thaw);
     const url = await host.untilListening();
     await untilReady(url);
     const call = callerOf(url, issuer);
     await Promise.all(Array.from({ length: 5 }, () => call('GET', '/api/v1/users/')));
-    return call;
+    return { host, call };
   }
 
   test('does not delay the exit of an idle process', async () => {
-    await start();
+    const { host } = await start();
     await postgres.freeze();
     await expectEndInOrder(host, 2);
 
@@ -53,7 +41,10 @@ describe('a frozen PostgreSQL', () => {
   });
 
   test('does not delay the exit while connections to it are being opened', async () => {
-    const call = await start({ SVC_POSTGRES_POOL_TIMEOUT: '30', SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.5' });
+    const { host, call } = await start({
+      SVC_POSTGRES_POOL_TIMEOUT: '30',
+      SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.5',
+    });
     await postgres.freeze();
     const hung = Array.from({ length: 15 }, () => call('GET', '/api/v1/users/'));
     await sleep(300);
@@ -64,7 +55,7 @@ describe('a frozen PostgreSQL', () => {
   });
 
   test('delays the exit by the drain at most, with requests in flight', async () => {
-    const call = await start();
+    const { host, call } = await start();
     await postgres.freeze();
     const hung = Array.from({ length: 8 }, () => call('GET', '/api/v1/users/'));
     await sleep(300);
@@ -78,7 +69,7 @@ describe('a frozen PostgreSQL', () => {
   test('delays the exit by the drain at most, with a collector that hangs as well', async () => {
     const receiver = await startOtlpReceiver();
     receiver.answer(() => {});
-    const call = await start({
+    const { host, call } = await start({
       SVC_OTEL_ENABLED: 'true',
       OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint,
       OTEL_METRICS_EXPORTER: 'otlp',

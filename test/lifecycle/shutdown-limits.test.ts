@@ -1,17 +1,14 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
-import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
+import { startBuiltService } from '../stage/built-service.ts';
 import { connectTo, requestText } from '../stage/connection.ts';
 import { expectEndInOrder } from '../stage/end-in-order.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { refusal, TIMESTAMP, USERS } from '../stage/responses.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { BUSY_S, until } from '../stage/until.ts';
-
-let service: BuiltService;
-
-afterEach(() => service.remove());
 
 const common = { timestamp: expect.stringMatching(TIMESTAMP) };
 const drained = { ...common, level: 'info', event: 'shutdown_drained' };
@@ -19,9 +16,9 @@ const timedOut = { ...common, level: 'warning', event: 'shutdown_drain_timeout',
 
 const patient = { SVC_POSTGRES_STATEMENT_TIMEOUT: '60', SVC_POSTGRES_POOL_TIMEOUT: '60' };
 
-/** Holds three requests at a locked table and stops the service. Resolves with its log and the three responses. */
+/** Holds three requests at a locked table and stops the service. Resolves with the service, its end and the three responses. */
 async function endWithThreeHeld(variables: Variables) {
-  service = await startBuiltService({ ...patient, ...variables });
+  const service = await forThisTest(startBuiltService, { ...patient, ...variables });
   const lock = await holdUsers(service.database);
   const held = Array.from({ length: 3 }, () => service.call('GET', USERS));
   await untilUnderWay(2, service.database);
@@ -35,7 +32,7 @@ async function endWithThreeHeld(variables: Variables) {
   // The table is still locked, so only the shutdown can have stopped them.
   await untilUnderWay(0, service.database, 3);
   await lock.release();
-  return { ...ended, responses };
+  return { ...ended, service, responses };
 }
 
 const { status, body } = refusal('service_unavailable_error', USERS);
@@ -79,7 +76,7 @@ test.each<readonly [string, Variables, readonly [number, number], unknown]>([
     drained,
   ],
 ])('%s', async (_title, variables, [least, most], event) => {
-  const { seconds, responses, ...exit } = await endWithThreeHeld(variables);
+  const { seconds, service, responses, ...exit } = await endWithThreeHeld(variables);
 
   expect(exit).toEqual({ code: 0, signal: null });
   expect(seconds).toBeGreaterThan(least);
@@ -90,14 +87,14 @@ test.each<readonly [string, Variables, readonly [number, number], unknown]>([
 });
 
 test('SVC_SHUTDOWN_DRAIN_TIMEOUT=0 without a request in flight is a clean drain', async () => {
-  service = await startBuiltService({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '0' });
+  const service = await forThisTest(startBuiltService, { SVC_SHUTDOWN_DRAIN_TIMEOUT: '0' });
   await expectEndInOrder(service, 2);
 
   expect(drainEvents(service)).toEqual([drained]);
 });
 
 test('requests that wait for a connection or for their body are cancelled, too', async () => {
-  service = await startBuiltService({
+  const service = await forThisTest(startBuiltService, {
     ...patient,
     SVC_POSTGRES_POOL_SIZE: '1',
     SVC_SHUTDOWN_SERVER_TIMEOUT: '0.7',
@@ -122,7 +119,7 @@ test('requests that wait for a connection or for their body are cancelled, too',
 test('requests that wait for the keys of the identity provider are cancelled, too', async () => {
   const provider = await startIssuer();
   provider.answer(() => {});
-  service = await startBuiltService({
+  const service = await forThisTest(startBuiltService, {
     SVC_OAUTH_JWKS_URI: provider.jwksUri,
     SVC_SHUTDOWN_SERVER_TIMEOUT: '0.3',
     // Less than the time limit of the fetch.

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { connectTo, requestText } from '../stage/connection.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUser, untilUnderWay } from '../stage/locks.ts';
 import { refusal, TIMESTAMP, USERS } from '../stage/responses.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
@@ -9,24 +10,16 @@ import { BUSY_S, until } from '../stage/until.ts';
 
 let service: BuiltService;
 
-afterEach(() => service.remove());
-
 const drained = { timestamp: expect.stringMatching(TIMESTAMP), level: 'info', event: 'shutdown_drained' };
 const inOrder = { code: 0, signal: null };
-
-async function createUser(email: string): Promise<string> {
-  const response = await service.call('POST', USERS, { email });
-  const { id } = (await response.json()) as { id: string };
-  return id;
-}
 
 const isReady = async () => (await fetch(`${service.url}/ready`)).ok;
 const untilNotReady = () => until('/ready is 503', async () => !(await isReady()), { seconds: 2, every: 1 });
 
 /** Starts a service and its drain, during which one request is held until `lock` is released. */
 async function startAndDrain(signal: NodeJS.Signals = 'SIGTERM') {
-  service = await startBuiltService();
-  const id = await createUser('held@example.com');
+  service = await forThisTest(startBuiltService);
+  const id = await service.createUser();
   const lock = await holdUser(service.database, id);
   const held = service.call('PATCH', USERS + id, { full_name: 'Held' });
   await untilUnderWay(1, service.database);
@@ -36,7 +29,7 @@ async function startAndDrain(signal: NodeJS.Signals = 'SIGTERM') {
 }
 
 test.each(['SIGTERM', 'SIGINT'] as const)('%s ends an idle process in order and at once', async (signal) => {
-  service = await startBuiltService();
+  service = await forThisTest(startBuiltService);
   const { seconds, ...exit } = await endedBy(signal, service);
   const end = Date.now();
 
@@ -93,7 +86,7 @@ test('/ready is 503 at once, requests in flight are awaited, and the database co
 });
 
 test('after the drain the listener closes, and requests on open connections are still served', async () => {
-  service = await startBuiltService();
+  service = await forThisTest(startBuiltService);
   const Authorization = `Bearer ${await service.issuer.sign()}`;
   const connections = await Promise.all([connectTo(service.url), connectTo(service.url)]);
   for (const connection of connections) {
@@ -136,7 +129,7 @@ test('connections that the kernel has accepted when the drain ends are served', 
 });
 
 test('during SVC_SHUTDOWN_READINESS_DELAY everything except /ready is served as before', async () => {
-  service = await startBuiltService({ SVC_SHUTDOWN_READINESS_DELAY: '1.5' });
+  service = await forThisTest(startBuiltService, { SVC_SHUTDOWN_READINESS_DELAY: '1.5' });
   const ended = endedBy('SIGTERM', service);
   await untilNotReady();
   const responses = await Promise.all([
@@ -157,8 +150,8 @@ test('during SVC_SHUTDOWN_READINESS_DELAY everything except /ready is served as 
 });
 
 test('a request that starts during the delay and outlasts it is awaited', async () => {
-  service = await startBuiltService({ SVC_SHUTDOWN_READINESS_DELAY: '0.5' });
-  const id = await createUser('outlasting@example.com');
+  service = await forThisTest(startBuiltService, { SVC_SHUTDOWN_READINESS_DELAY: '0.5' });
+  const id = await service.createUser();
   const lock = await holdUser(service.database, id);
   service.signal('SIGTERM');
   await untilNotReady();

@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startBuiltService } from '../stage/built-service.ts';
 import { requestText } from '../stage/connection.ts';
 import { expectEndInOrder } from '../stage/end-in-order.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { inDatabase } from '../stage/rows.ts';
 
 const USERS = 1000;
@@ -11,8 +12,7 @@ const REQUESTS = 5;
 
 /** A service with as many users as a list can have, and a client that requests lists and reads no response. */
 async function startWithUnread(after = '') {
-  const service = await startBuiltService({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.5' });
-  onTestFinished(service.remove);
+  const service = await forThisTest(startBuiltService, { SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.5' });
   await inDatabase(
     service.database,
     `INSERT INTO users (id, email, full_name)

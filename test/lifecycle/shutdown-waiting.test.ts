@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { CHANGES, change, endOfFeed, untilPolling } from '../stage/changes.ts';
 import { expectEndInOrder } from '../stage/end-in-order.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUser, untilUnderWay } from '../stage/locks.ts';
 import { readResponse, USERS, type UserBody } from '../stage/responses.ts';
 import { drainEvents } from '../stage/shutdown.ts';
@@ -12,14 +13,10 @@ import { until } from '../stage/until.ts';
 let service: BuiltService;
 let administrator: Awaited<ReturnType<typeof administer>>;
 
-afterEach(async () => {
-  await administrator.end();
-  await service.remove();
-});
-
 async function start(variables = {}) {
-  service = await startBuiltService(variables);
+  service = await forThisTest(startBuiltService, variables);
   administrator = await administer(service.database.name);
+  onTestFinished(administrator.end);
 }
 
 const call = async (...request: Parameters<typeof service.call>) =>

@@ -1,11 +1,8 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { startTracedService, type TracedService } from '../stage/traced-service.ts';
 import { BUSY_S } from '../stage/until.ts';
-
-let service: TracedService;
-
-afterEach(() => service.remove());
 
 /** What a collector does to its clients. If there is none, its address. */
 const FAULTS: Readonly<Record<string, (service: TracedService) => void>> = {
@@ -21,7 +18,7 @@ const often = {
 };
 
 /** Expects that callers notice nothing, and that the exit takes a second longer at most. */
-async function expectNoHarm(): Promise<void> {
+async function expectNoHarm(service: TracedService): Promise<void> {
   const headers = { authorization: `Bearer ${await service.issuer.sign()}` };
   let slowest = 0;
   for (let sent = 0; sent < 200; sent += 20) {
@@ -46,18 +43,18 @@ async function expectNoHarm(): Promise<void> {
 
 test('an unavailable collector costs callers nothing, and the exit a second at most', async () => {
   const endpoint = `http://127.0.0.1:${await freePort()}`;
-  service = await startTracedService({ ...often, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint });
+  const service = await forThisTest(startTracedService, { ...often, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint });
 
-  await expectNoHarm();
+  await expectNoHarm(service);
 });
 
 test.each(Object.keys(FAULTS))(
   'a collector that is %s costs callers nothing, and the exit a second at most',
   async (fault) => {
-    service = await startTracedService(often);
+    const service = await forThisTest(startTracedService, often);
     FAULTS[fault]?.(service);
 
-    await expectNoHarm();
+    await expectNoHarm(service);
     expect(service.receiver.received.length).toBeGreaterThan(0);
   },
 );

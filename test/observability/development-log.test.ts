@@ -1,20 +1,17 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { prettyLine } from '../../lib/observability/event-log.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
-import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
+import { startBuiltService } from '../stage/built-service.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { TERMINAL } from '../stage/terminal.ts';
 import { until } from '../stage/until.ts';
-
-let service: BuiltService;
-
-afterEach(() => service.remove());
 
 const DEVELOPMENT = { SVC_ENV: 'development' };
 
 const TIME = String.raw`\d\d:\d\d:\d\d\.\d{3}`;
 
 test('in development each event is a readable line without colours: time, level, name, and its fields', async () => {
-  service = await startBuiltService(DEVELOPMENT);
+  const service = await forThisTest(startBuiltService, DEVELOPMENT);
   const init = { headers: { 'x-request-id': 'line-1' } };
   const created = await service.call('POST', '/api/v1/users/', { email: 'jane@example.com' }, init);
   const { id } = (await created.json()) as { id: string };
@@ -36,7 +33,7 @@ test('in development each event is a readable line without colours: time, level,
 });
 
 test('the cause of a cause is indented, too, with each line of its message', async () => {
-  service = await startBuiltService(DEVELOPMENT);
+  const service = await forThisTest(startBuiltService, DEVELOPMENT);
   service.issuer.answer((_, response) => response.destroy());
   const [variables, lines] = [{ ...service.environment, SVC_LOG_LEVEL: 'warning' }, /jwks_refresh_failed\n/];
   const other = await startBuiltHost(variables);
@@ -63,7 +60,7 @@ test('each line of a long value is indented, and a code follows the stack', () =
 });
 
 test('in a terminal the level is coloured', async () => {
-  service = await startBuiltService(DEVELOPMENT, { runBy: TERMINAL });
+  const service = await forThisTest(startBuiltService, DEVELOPMENT, { runBy: TERMINAL });
   await service.call('GET', '/nowhere');
   await until('the line', () => service.printed().includes('/nowhere'));
 

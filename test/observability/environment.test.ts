@@ -1,9 +1,10 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { SETTINGS, type Variables } from '../../lib/settings/settings.ts';
 import { startBuiltService } from '../stage/built-service.ts';
 import { eventOf } from '../stage/events.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { startFunction } from '../stage/lambda-function.ts';
 import { environmentOf } from '../stage/service.ts';
 
@@ -31,8 +32,7 @@ const allOf = (names: readonly string[], value: string): Variables =>
 /** Starts with the variables, creates a user, has a request refused, and ends in order. */
 async function run(variables: Variables) {
   // On a busy machine a session takes longer than a second, and `migration_failed` is logged.
-  const service = await startBuiltService({ SVC_POSTGRES_POOL_TIMEOUT: '30', ...variables });
-  onTestFinished(service.remove);
+  const service = await forThisTest(startBuiltService, { SVC_POSTGRES_POOL_TIMEOUT: '30', ...variables });
   const created = await service.call('POST', '/api/v1/users/', { email: 'ada@example.com' });
   const refused = await service.call('GET', '/nowhere');
   service.signal('SIGTERM');

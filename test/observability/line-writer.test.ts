@@ -1,4 +1,4 @@
-import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempDisposableSync, openSync, readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -81,13 +81,12 @@ test('each time that the reader recovers, the number of lines dropped since the 
 });
 
 test('a file gets every line of a pass of the event loop, however many there are', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'user-management-lines-'));
-  const file = join(folder, 'log');
+  using folder = mkdtempDisposableSync(join(tmpdir(), 'user-management-lines-'));
+  const file = join(folder.path, 'log');
   lines = new LineWriter({ descriptor: openSync(file, 'a') });
   writeLines(5 * MANY);
   lines.flush();
   const text = readFileSync(file, 'utf8');
-  rmSync(folder, { recursive: true });
 
   expect(text.split('\n').map(summaryOf)).toEqual([...inOrder(5 * MANY), END]);
 });

@@ -1,9 +1,6 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { startService } from '../stage/service.ts';
-
-let service: Awaited<ReturnType<typeof startService>>;
-
-afterEach(() => service.stop());
 
 /** One event per level: a refresh, a user, a refusal, an unavailable database. */
 const EVENTS = [
@@ -19,7 +16,7 @@ test.each([
   ['WARNING', EVENTS.slice(2)],
   ['error', EVENTS.slice(3)],
 ])('with SVC_LOG_LEVEL=%s only events of this level and above are logged', async (level, expected) => {
-  service = await startService({ SVC_LOG_LEVEL: level });
+  const service = await forThisTest(startService, { SVC_LOG_LEVEL: level });
   await service.call('POST', '/api/v1/users/', { email: 'level@example.com' });
   await service.call('GET', '/nowhere');
   await service.database.drop();

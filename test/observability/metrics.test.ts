@@ -1,6 +1,7 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { METRICS } from '../../lib/observability/metric-list.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUsers } from '../stage/locks.ts';
 import type { ReceivedPoint } from '../stage/otlp-receiver.ts';
 import { createPipe } from '../stage/pipe.ts';
@@ -11,12 +12,10 @@ import { until } from '../stage/until.ts';
 
 let service: TracedService;
 
-afterEach(() => service.remove());
-
 const often = { OTEL_METRICS_EXPORTER: 'otlp', OTEL_METRIC_EXPORT_INTERVAL: '100' };
 
 const start = async (variables: Variables = {}) => {
-  service = await startTracedService({ ...often, ...variables });
+  service = await forThisTest(startTracedService, { ...often, ...variables });
 };
 
 /** The latest points of a metric, as soon as they satisfy the condition. */
@@ -243,7 +242,7 @@ test('the age of the drain is 0 until it begins', async () => {
 
 test('the lines that standard output did not accept are counted as in the log', async () => {
   const pipe = createPipe();
-  service = await startTracedService(often, { output: pipe });
+  service = await forThisTest(startTracedService, often, { output: pipe });
   const longLine = `/${'x/'.repeat(5000)}`;
   for (let sent = 0; sent < 200; sent += 1) await fetch(service.url + longLine);
   const [before] = await untilPoints('log.lines.dropped', ([point]) => Number(point?.value) > 0);
@@ -255,7 +254,7 @@ test('the lines that standard output did not accept are counted as in the log', 
 });
 
 test('the last metrics are sent before the exit', async () => {
-  service = await startTracedService({ OTEL_METRICS_EXPORTER: 'otlp' });
+  service = await forThisTest(startTracedService, { OTEL_METRICS_EXPORTER: 'otlp' });
   await service.call('GET', USERS);
   expect(service.receiver.points()).toEqual([]);
   service.signal('SIGTERM');

@@ -9,6 +9,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { administer } from '../stage/administration.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { startBuiltService } from '../stage/built-service.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { startProxy } from '../stage/proxy.ts';
 import { TIMESTAMP } from '../stage/responses.ts';
@@ -18,13 +19,16 @@ import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
 /** Starts the service for one test. */
-async function start(variables: Variables = {}) {
-  const service = await startService(variables);
-  onTestFinished(() => service.stop());
-  return service;
-}
+const start = (variables: Variables = {}) => forThisTest(startService, variables);
 
 const { version } = packageJson;
+
+const servedToPrometheus = (port: number) => ({
+  SVC_OTEL_ENABLED: 'true',
+  OTEL_TRACES_EXPORTER: 'none',
+  OTEL_METRICS_EXPORTER: 'prometheus',
+  OTEL_EXPORTER_PROMETHEUS_PORT: String(port),
+});
 
 const common = { timestamp: expect.stringMatching(TIMESTAMP) };
 
@@ -73,8 +77,7 @@ test('a failing key fetch is one jwks_refresh_failed with the cause, not one per
 });
 
 test('a key fetch that fails for another reason is another jwks_refresh_failed', async () => {
-  const provider = await startIssuer();
-  onTestFinished(() => provider.stop());
+  const provider = await forThisTest(startIssuer);
   provider.answer((_, response) => response.writeHead(500).end());
   const service = await start({ SVC_OAUTH_JWKS_URI: provider.jwksUri });
   const causes = async () =>
@@ -107,8 +110,7 @@ test('a schema that a later version has migrated is not a failure: the instance 
     database,
     "INSERT INTO kysely_migration VALUES ('9999-later', '2030-01-01T00:00:00.000Z')",
   );
-  const older = await startService({}, { database, issuer });
-  onTestFinished(() => older.stop());
+  const older = await forThisTest(startService, {}, { database, issuer });
   const created = await older.call('POST', '/api/v1/users/', { email: 'older@example.com' });
   const ofMigrations = await until('the migrations are looked at', async () => {
     const events = (await older.events()).filter(({ event }) => String(event).includes('migrat'));
@@ -153,8 +155,7 @@ test('the reason that stops the migrations is another migration_failed, also aft
 test('an unavailable database at the start is one migration_failed with the cause, not one per attempt', async () => {
   const service = await start();
   const nowhere = { SVC_POSTGRES_HOST: '127.0.0.1', SVC_POSTGRES_PORT: String(await freePort()) };
-  const host = await startBuiltHost({ ...service.environment, ...nowhere });
-  onTestFinished(host.remove);
+  const host = await forThisTest(startBuiltHost, { ...service.environment, ...nowhere });
   await host.untilEvent('migration_failed');
   await sleep(1500);
 
@@ -178,13 +179,7 @@ test('a used port for Prometheus is one metrics_not_served with the cause, and t
   const taken = createServer().listen(0);
   onTestFinished(() => void taken.close());
   const { port } = taken.address() as AddressInfo;
-  const built = await startBuiltService({
-    SVC_OTEL_ENABLED: 'true',
-    OTEL_TRACES_EXPORTER: 'none',
-    OTEL_METRICS_EXPORTER: 'prometheus',
-    OTEL_EXPORTER_PROMETHEUS_PORT: String(port),
-  });
-  onTestFinished(built.remove);
+  const built = await forThisTest(startBuiltService, servedToPrometheus(port));
 
   expect(await built.untilEvent('metrics_not_served')).toEqual({
     ...common,
@@ -206,14 +201,7 @@ test('Prometheus can read the metrics at every address of the service, with GET 
     .filter(({ family, internal }) => family === 'IPv4' && !internal);
   const address = own?.address ?? '127.0.0.2';
   const port = await freePort();
-  const built = await startBuiltService({
-    SVC_HOST: '0.0.0.0',
-    SVC_OTEL_ENABLED: 'true',
-    OTEL_TRACES_EXPORTER: 'none',
-    OTEL_METRICS_EXPORTER: 'prometheus',
-    OTEL_EXPORTER_PROMETHEUS_PORT: String(port),
-  });
-  onTestFinished(built.remove);
+  const built = await forThisTest(startBuiltService, { SVC_HOST: '0.0.0.0', ...servedToPrometheus(port) });
 
   for (const [at, path] of [
     [new URL(built.url).port, '/health'],
@@ -232,8 +220,7 @@ test('Prometheus can read the metrics at every address of the service, with GET 
 });
 
 test('standard error stays empty after any number of requests to /ready', async () => {
-  const built = await startBuiltService();
-  onTestFinished(built.remove);
+  const built = await forThisTest(startBuiltService);
   for (let asked = 0; asked < 30; asked += 1) expect((await fetch(`${built.url}/ready`)).status).toBe(200);
   built.signal('SIGTERM');
   await built.exited;

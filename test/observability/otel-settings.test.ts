@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
 import { isServer, traceOfCaller } from '../stage/traced-service.ts';
 
@@ -10,11 +11,7 @@ let service: BuiltService;
 
 beforeEach(async () => {
   receiver = await startOtlpReceiver();
-});
-
-afterEach(async () => {
-  await service.remove();
-  await receiver.stop();
+  return receiver.stop;
 });
 
 /**
@@ -22,7 +19,10 @@ afterEach(async () => {
  * in order.
  */
 async function run(variables: Variables) {
-  service = await startBuiltService({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint, ...variables });
+  service = await forThisTest(startBuiltService, {
+    OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint,
+    ...variables,
+  });
   const callers = [traceOfCaller(), traceOfCaller({ sampled: false })] as const;
   for (const { headers } of callers) await service.call('GET', '/api/v1/users/', undefined, { headers });
   await service.call('GET', '/api/v1/users/nobody');

@@ -1,7 +1,8 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createEventLog } from '../../lib/observability/event-log.ts';
 import { warnAboutSettings } from '../../lib/observability/reporting.ts';
 import { readSettings, type Variables } from '../../lib/settings/settings.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { startService } from '../stage/service.ts';
 
 const REQUIRED = {
@@ -68,8 +69,7 @@ describe('postgres_tls_off is not logged', () => {
 });
 
 test('postgres_tls_off is logged once, at the start of an instance', async () => {
-  const service = await startService({ SVC_POSTGRES_HOST: '127.0.0.1,db.invalid' });
-  onTestFinished(() => service.stop());
+  const service = await forThisTest(startService, { SVC_POSTGRES_HOST: '127.0.0.1,db.invalid' });
   await service.call('GET', '/api/v1/users/');
 
   const logged = (await service.events()).filter(({ event }) => event === 'postgres_tls_off');

@@ -1,16 +1,13 @@
-import { afterEach, expect, test } from 'vitest';
-import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
+import { expect, test } from 'vitest';
+import { startBuiltService } from '../stage/built-service.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { traceOfCaller } from '../stage/traced-service.ts';
 import { until } from '../stage/until.ts';
-
-let service: BuiltService;
-
-afterEach(() => service.remove());
 
 const NANOSECONDS = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/;
 
 test('without an endpoint each span is a JSON object on a line of standard output, and one spans_printed is logged', async () => {
-  service = await startBuiltService({ SVC_OTEL_ENABLED: 'true' });
+  const service = await forThisTest(startBuiltService, { SVC_OTEL_ENABLED: 'true' });
   const { traceId, spanId, headers } = traceOfCaller();
   const email = 'printed@example.com';
   await service.call('POST', '/api/v1/users/', { email }, { headers: { ...headers, 'user-agent': 'test' } });

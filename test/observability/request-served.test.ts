@@ -1,7 +1,7 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { startBuiltService } from '../stage/built-service.ts';
 import { eventOf } from '../stage/events.ts';
-import { forAllTests } from '../stage/for-all-tests.ts';
+import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { startFunction } from '../stage/lambda-function.ts';
 import { TIMESTAMP } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
@@ -58,8 +58,7 @@ test('probes are not logged', async () => {
 });
 
 test('level info has no request_served', async () => {
-  const quiet = await startBuiltService();
-  onTestFinished(quiet.remove);
+  const quiet = await forThisTest(startBuiltService);
   await quiet.call('GET', '/nowhere');
   await until('the refusal', () => quiet.events('app_error').some(({ path }) => path === '/nowhere'));
 
@@ -71,11 +70,10 @@ test.each([
   ['unmatched', 'users-options', served('OPTIONS', 204)],
   ['health', 'health', undefined],
 ])('the function %s logs it', async (operationId, name, expected) => {
-  const instance = await startFunction(operationId, {
+  const instance = await forThisTest(startFunction, operationId, {
     ...environmentOf(service.database, service.issuer),
     ...DEBUG,
   });
-  onTestFinished(instance.stop);
   await instance.call(await eventOf(name, { token: await service.issuer.sign() }));
 
   expect(instance.lines().filter(({ event }) => event === 'request_served')).toEqual(

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -11,6 +11,8 @@ import { builtHost } from '../stage/build.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { connectTo, written } from '../stage/connection.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
+import { listen } from '../stage/listening.ts';
 import { USERS } from '../stage/responses.ts';
 import { until } from '../stage/until.ts';
 
@@ -153,13 +155,14 @@ function linesWith(secret: string, output: string): readonly string[] {
 }
 
 test('credentials in the URL of the keys are in no output', async () => {
-  const service = await startBuiltService();
-  onTestFinished(service.remove);
+  const service = await forThisTest(startBuiltService);
   const address = new URL(service.issuer.jwksUri);
   address.username = 'svc';
   address.password = PLANTED.provider;
-  const host = await startBuiltHost({ ...service.environment, SVC_OAUTH_JWKS_URI: address.href });
-  onTestFinished(host.remove);
+  const host = await forThisTest(startBuiltHost, {
+    ...service.environment,
+    SVC_OAUTH_JWKS_URI: address.href,
+  });
   // If it refuses to start with them, cannot use them or uses them.
   await until(
     'the keys',
@@ -180,8 +183,7 @@ test.each(FORMS)('a value of a setting that is refused is in no output: %j', asy
   const everywhere = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, value]));
   const used = { SVC_OTEL_ENABLED: 'true', OTEL_TRACES_EXPORTER: 'otlp', OTEL_METRICS_EXPORTER: 'otlp' };
   for (const variables of [everywhere, { ...everywhere, ...used }]) {
-    const host = await startBuiltHost(variables);
-    onTestFinished(host.remove);
+    const host = await forThisTest(startBuiltHost, variables);
 
     expect(await host.exited).toEqual({ code: 1, signal: null });
     expect(host.errors()).toContain('SVC_PORT is not valid');
@@ -190,7 +192,7 @@ test.each(FORMS)('a value of a setting that is refused is in no output: %j', asy
 });
 
 test('diagnostics of OpenTelemetry quote no value of its variables', async () => {
-  const service = await startBuiltService({
+  const service = await forThisTest(startBuiltService, {
     SVC_OTEL_ENABLED: 'true',
     OTEL_LOG_LEVEL: 'all',
     OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9',
@@ -198,7 +200,6 @@ test('diagnostics of OpenTelemetry quote no value of its variables', async () =>
     OTEL_RESOURCE_ATTRIBUTES: `a b=${MARKED},${MARKED}`,
     OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT: MARKED,
   });
-  onTestFinished(service.remove);
   await service.untilEvent('otel_diagnostic');
   service.signal('SIGTERM');
   await service.exited;
@@ -229,9 +230,8 @@ async function startAskingPostgres() {
       socket.destroy();
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());
-  return { port: (server.address() as AddressInfo).port, received };
+  return { ...(await listen(server)), received };
 }
 
 const runMigrate = async (variables: NodeJS.ProcessEnv) => {
@@ -261,15 +261,14 @@ test('what the source of the password returns is in no output, and is never anot
     asked += 1;
     response.writeHead(status, { 'content-type': type, location: `/${MARKED}` }).end(body);
   });
-  await new Promise<void>((resolve) => source.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void source.close());
+  const { url: origin } = await listen(source);
   const variables = {
     ...REQUIRED,
     SVC_POSTGRES_PORT: String(postgres.port),
-    SVC_POSTGRES_PASSWORD_FROM: `http://127.0.0.1:${(source.address() as AddressInfo).port}/?key=${MARKED}`,
+    SVC_POSTGRES_PASSWORD_FROM: `${origin}/?key=${MARKED}`,
   };
-  const host = await startBuiltHost(variables);
-  onTestFinished(host.remove);
+  const host = await forThisTest(startBuiltHost, variables);
   const url = await host.untilListening();
   const responses: string[] = [];
   await until('each answer twice', async () => {
@@ -294,8 +293,7 @@ test.each([
 ])('the name of a source of the password is in no output: %s', async (_case, source) => {
   const { port, received } = await startAskingPostgres();
   const from = { SVC_POSTGRES_PORT: String(port), SVC_POSTGRES_PASSWORD_FROM: source() };
-  const host = await startBuiltHost({ ...REQUIRED, ...from });
-  onTestFinished(host.remove);
+  const host = await forThisTest(startBuiltHost, { ...REQUIRED, ...from });
   await host.untilEvent('migration_failed');
   await fetch(`${await host.untilListening()}/ready`);
   await host.untilEvent('app_error');

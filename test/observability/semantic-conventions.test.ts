@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { METRICS } from '../../lib/observability/metric-list.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { USERS } from '../stage/responses.ts';
 import { startTracedService, traceOfCaller } from '../stage/traced-service.ts';
 import { until } from '../stage/until.ts';
@@ -53,13 +54,12 @@ test('metrics in the namespaces of the conventions have their names, instruments
 });
 
 test('all attributes of spans, metrics of HTTP and PostgreSQL and the resource are names of the conventions', async () => {
-  const service = await startTracedService({
+  const service = await forThisTest(startTracedService, {
     OTEL_METRICS_EXPORTER: 'otlp',
     OTEL_METRIC_EXPORT_INTERVAL: '100',
     // A short interval, so that the fetch of the keys is in a span.
     SVC_OAUTH_JWKS_REFRESH: '5',
   });
-  onTestFinished(() => service.remove());
   const { receiver } = service;
   const { traceId, headers } = traceOfCaller();
   await service.call('POST', USERS, { email: 'ada@example.com' }, { headers });

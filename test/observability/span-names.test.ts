@@ -7,12 +7,6 @@ import { isServer, startTracedService, traceOfCaller } from '../stage/traced-ser
 describe('the names of spans', () => {
   const service = forAllTests(() => startTracedService());
 
-  async function createUser(): Promise<string> {
-    const response = await service.call('POST', USERS, { email: `${randomUUID()}@example.com` });
-    const { id } = (await response.json()) as { id: string };
-    return id;
-  }
-
   test.each<[string, string, number, { path: (id: string) => string; body?: object; route?: string }]>([
     ['GET /api/v1/users/', 'GET', 200, { path: () => '/api/v1/users', route: USERS }],
     ['HEAD /api/v1/users/', 'HEAD', 200, { path: () => USERS, route: USERS }],
@@ -32,7 +26,7 @@ describe('the names of spans', () => {
     ['GET', 'GET', 404, { path: (id) => `/nowhere/${id}` }],
     ['HTTP', 'PROPFIND', 405, { path: (id) => USERS + id }],
   ])('have the route and not the path: %s (%s, %i)', async (name, method, status, request) => {
-    const id = await createUser();
+    const id = await service.createUser();
     const { traceId, headers } = traceOfCaller();
     const response = await service.call(method, request.path(id), request.body, { headers });
     expect(response.status).toBe(status);
@@ -51,7 +45,7 @@ describe('the names of spans', () => {
   test('of a write that is 409 for its email are one statement, unless it has an external id', async () => {
     const email = `${randomUUID()}@example.com`;
     await service.call('POST', USERS, { email });
-    const id = await createUser();
+    const id = await service.createUser();
     const statementsOf = async (method: string, path: string, body: object, key = {}) => {
       const { traceId, headers } = traceOfCaller();
       const response = await service.call(method, path, body, { headers: { ...headers, ...key } });

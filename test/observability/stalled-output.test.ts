@@ -1,27 +1,22 @@
 import { truncateSync } from 'node:fs';
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { createPipe } from '../stage/pipe.ts';
 import { TIMESTAMP } from '../stage/responses.ts';
 import { BUSY_S, until } from '../stage/until.ts';
 
 let service: BuiltService;
-let pipe: ReturnType<typeof createPipe> | undefined;
-
-afterEach(async () => {
-  await service.remove();
-  pipe?.remove();
-  pipe = undefined;
-});
 
 /** More lines of 10 KB than any queue holds. */
 const REQUESTS = 500;
 
 async function startIntoPipe() {
-  pipe = createPipe();
-  service = await startBuiltService({}, { output: pipe });
+  const pipe = createPipe();
+  onTestFinished(pipe.remove);
+  service = await forThisTest(startBuiltService, {}, { output: pipe });
   return pipe;
 }
 
@@ -92,7 +87,11 @@ test('after the reader has died, the service continues, and reports the number o
 
 test('on a full disk the service continues, and reports the number of dropped lines when there is space again', async () => {
   // The file must not grow: a limit ends a write in the same way as a full disk.
-  service = await startBuiltService({}, { runBy: ['sh', '-c', 'ulimit -f 3072; exec "$@"', 'sh'] });
+  service = await forThisTest(
+    startBuiltService,
+    {},
+    { runBy: ['sh', '-c', 'ulimit -f 3072; exec "$@"', 'sh'] },
+  );
   await makeRequests(REQUESTS);
   await expectToServe();
   const before = service.printed();
@@ -104,7 +103,7 @@ test('on a full disk the service continues, and reports the number of dropped li
 
 test('the service serves without a standard output', async () => {
   const runBy = ['sh', '-c', 'exec "$@" >&- 2>&-', 'sh'];
-  service = await startBuiltService({ SVC_PORT: String(await freePort()) }, { runBy });
+  service = await forThisTest(startBuiltService, { SVC_PORT: String(await freePort()) }, { runBy });
   await expectToServe();
 
   service.signal('SIGTERM');
@@ -125,7 +124,8 @@ test('at the exit a working reader gets every complete line', async () => {
   // Less in total than the queue of lines holds.
   const held = 120;
   const patient = { SVC_POSTGRES_POOL_TIMEOUT: '60', SVC_POSTGRES_STATEMENT_TIMEOUT: '60' };
-  service = await startBuiltService(
+  service = await forThisTest(
+    startBuiltService,
     // Enough time for all of them to arrive on a busy machine.
     { ...patient, SVC_OTEL_ENABLED: 'true', SVC_SHUTDOWN_DRAIN_TIMEOUT: '3' },
     { runBy: ['bash', '-c', 'exec "$@" > >(cat)', 'bash'] },

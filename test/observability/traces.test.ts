@@ -1,19 +1,12 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { forAllTests } from '../stage/for-all-tests.ts';
+import { describe, expect, test } from 'vitest';
+import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { startProxy } from '../stage/proxy.ts';
 import { USERS } from '../stage/responses.ts';
 import { isClient, isServer, startTracedService, traceOfCaller } from '../stage/traced-service.ts';
 
 describe('traces', () => {
   const service = forAllTests(() => startTracedService());
-
-  async function createUser(): Promise<string> {
-    const response = await service.call('POST', USERS, { email: `${randomUUID()}@example.com` });
-    const { id } = (await response.json()) as { id: string };
-    return id;
-  }
 
   test('a request and its statement are spans of one trace, with stable semantic conventions', async () => {
     const { traceId, spanId, headers } = traceOfCaller();
@@ -56,7 +49,7 @@ describe('traces', () => {
 
   test('each statement has the name of its operation and table, and no values', async () => {
     const { traceId, headers } = traceOfCaller();
-    const id = await createUser();
+    const id = await service.createUser();
     for (const [method, body] of [['GET'], ['PATCH', { full_name: 'Jane Doe' }], ['DELETE']] as const) {
       await service.call(method, USERS + id, body, { headers });
     }
@@ -110,7 +103,7 @@ describe('traces', () => {
     const { traceId, headers } = traceOfCaller();
     const email = 'twice@example.com';
     await service.call('POST', USERS, { email });
-    await service.call('PATCH', USERS + (await createUser()), { email }, { headers });
+    await service.call('PATCH', USERS + (await service.createUser()), { email }, { headers });
     const spans = await service.receiver.untilTrace(traceId, 2);
 
     expect(spans.find(isClient)).toMatchObject({
@@ -135,8 +128,7 @@ describe('traces', () => {
 
   test('a statement without a connection has no SQLSTATE of PostgreSQL', async () => {
     const proxy = await startProxy(service.database);
-    const cutOff = await startTracedService({ SVC_POSTGRES_PORT: String(proxy.port) });
-    onTestFinished(cutOff.remove);
+    const cutOff = await forThisTest(startTracedService, { SVC_POSTGRES_PORT: String(proxy.port) });
     await proxy.refuse();
     const { traceId, headers } = traceOfCaller();
     const response = await cutOff.call('GET', USERS, undefined, { headers });

@@ -1,26 +1,24 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempDisposableSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, expect, test } from 'vitest';
-import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
+import { expect, test } from 'vitest';
+import { startBuiltService } from '../stage/built-service.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
 import { packagesIn } from '../stage/packages.ts';
 import { traceOfCaller } from '../stage/traced-service.ts';
 
-let service: BuiltService;
-
-afterEach(() => service.remove());
-
 /** The packages in the bundles that a run has loaded, according to V8 and the source maps. */
 async function packagesLoaded(SVC_OTEL_ENABLED: string): Promise<ReadonlySet<string>> {
-  const folder = mkdtempSync(join(tmpdir(), 'user-management-loaded-'));
-  service = await startBuiltService({ SVC_OTEL_ENABLED, NODE_V8_COVERAGE: folder });
+  using folder = mkdtempDisposableSync(join(tmpdir(), 'user-management-loaded-'));
+  const service = await forThisTest(startBuiltService, { SVC_OTEL_ENABLED, NODE_V8_COVERAGE: folder.path });
   await service.call('POST', '/api/v1/users/', { email: 'loaded@example.com' });
   service.signal('SIGTERM');
   await service.exited;
-  const reports = readdirSync(folder).map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')));
-  rmSync(folder, { recursive: true });
+  const reports = readdirSync(folder.path).map((name) =>
+    JSON.parse(readFileSync(join(folder.path, name), 'utf8')),
+  );
   const urls: string[] = reports.flatMap(({ result }) => result.map(({ url }: { url: string }) => url));
   const files = urls.filter((url) => url.startsWith('file:')).map((url) => fileURLToPath(url));
   return new Set(files.flatMap(packagesIn));
@@ -43,7 +41,7 @@ test('with tracing on it is loaded, which proves the measurement', async () => {
 
 test('with tracing off there are no spans with any endpoint and caller, and events have no trace ids', async () => {
   const receiver = await startOtlpReceiver();
-  service = await startBuiltService({
+  const service = await forThisTest(startBuiltService, {
     SVC_OTEL_ENABLED: 'false',
     SVC_LOG_LEVEL: 'debug',
     OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { type HostOptions, startBuiltHost } from './built-host.ts';
 import { callerOf, untilReady } from './caller.ts';
@@ -24,6 +25,7 @@ export async function startBuiltService(variables: Variables = {}, options: Host
   await untilReady(url);
   if (environment.SVC_OAUTH_JWKS_URI === issuer.jwksUri)
     await until('the keys are fetched', () => issuer.fetches > 0, { every: 5 });
+  const call = callerOf(url, issuer);
 
   return {
     ...host,
@@ -31,7 +33,12 @@ export async function startBuiltService(variables: Variables = {}, options: Host
     database,
     issuer,
     environment,
-    call: callerOf(url, issuer),
+    call,
+    /** Creates a user, and resolves with its id. */
+    async createUser(email = `${randomUUID()}@example.com`): Promise<string> {
+      const response = await call('POST', '/api/v1/users/', { email });
+      return ((await response.json()) as { id: string }).id;
+    },
     async remove() {
       await host.remove();
       await Promise.all([issuer.stop(), database.drop()]);

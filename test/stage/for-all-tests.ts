@@ -1,7 +1,9 @@
-import { beforeAll } from 'vitest';
+import { beforeAll, onTestFinished } from 'vitest';
 
 /** What is started for tests, and has to be ended. */
 type Started = { stop(): unknown } | { remove(): unknown };
+
+const end = (started: Started) => ('stop' in started ? started.stop() : started.remove());
 
 /**
  * Starts something for all tests of a file or of a `describe`: before them, and it ends after them. `start` is called at
@@ -12,7 +14,17 @@ export function forAllTests<Thing extends Started>(start: () => Promise<Thing>):
   beforeAll(async () => {
     const started = await start();
     Object.defineProperties(thing, Object.getOwnPropertyDescriptors(started));
-    return () => ('stop' in started ? started.stop() : started.remove());
+    return () => end(started);
   }, 120_000);
   return thing;
+}
+
+/** Starts something for one test, with these arguments, and ends it after the test. */
+export async function forThisTest<Thing extends Started, Given extends unknown[]>(
+  start: (...given: Given) => Promise<Thing>,
+  ...given: Given
+): Promise<Thing> {
+  const started = await start(...given);
+  onTestFinished(async () => void (await end(started)));
+  return started;
 }
