@@ -1,25 +1,18 @@
 import { spawn } from 'node:child_process';
-import { mkdtemp, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtempDisposableSync } from 'node:fs';
+import { readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { type Postgres, startPostgres } from '../../host/development/postgres.ts';
 import { startTokenIssuer } from '../../host/development/token-issuer.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { hastySettings } from '../stage/postgres.ts';
 
 const audience = 'user-management-service';
-let folder: string;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'user-management-test-'));
-});
-
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
-});
+const folder = forAllTests(async () => mkdtempDisposableSync(join(tmpdir(), 'user-management-test-')));
 
 describe('the development token issuer', () => {
   const issuer = forAllTests(() => startTokenIssuer({ audience, port: 0 }));
@@ -115,7 +108,7 @@ describe('the development token issuer', () => {
   });
 
   test('stores its key in a private file, so that tokens stay valid after a restart', async () => {
-    const keyFile = join(folder, 'keys', 'issuer.json');
+    const keyFile = join(folder.path, 'keys', 'issuer.json');
     const first = await startTokenIssuer({ audience, port: 0, keyFile });
     const token = await first.issueToken({ clientId: 'billing', roles: ['users.read'], expiresIn: 60 });
     await first.stop();
@@ -130,15 +123,14 @@ describe('the development token issuer', () => {
 
 describe('the embedded PostgreSQL', () => {
   const postgresModule = new URL('../../host/development/postgres.ts', import.meta.url).href;
-  let dataFolder: string;
+  const dataFolder = () => join(folder.path, 'postgres');
 
-  beforeAll(() => {
-    dataFolder = join(folder, 'postgres');
-  });
+  const start = (options: Partial<Parameters<typeof startPostgres>[0]> = {}) =>
+    startPostgres({ dataFolder: dataFolder(), settings: hastySettings, ...options });
 
   afterAll(async () => {
     // If PostgreSQL's account cannot access the folder, a link in its place leads to the data.
-    await rm(await realpath(dataFolder), { recursive: true, force: true });
+    await rm(await realpath(dataFolder()), { recursive: true, force: true });
   });
 
   async function ask({ url }: Pick<Postgres, 'url'>, statement: string) {
@@ -158,13 +150,13 @@ describe('the embedded PostgreSQL', () => {
   }
 
   test('listens on 127.0.0.1, leaves no process behind, and keeps its data for the next start', async () => {
-    const first = await startPostgres({ dataFolder, settings: hastySettings });
+    const first = await start();
     const [version] = await ask(first, 'SHOW server_version_num');
     await ask(first, 'CREATE TABLE kept AS SELECT 42 AS answer');
     await first.stop();
     expect(isAlive(first.processId)).toBe(false);
 
-    const second = await startPostgres({ dataFolder, port: first.port, settings: hastySettings });
+    const second = await start({ port: first.port });
     const kept = await ask(second, 'SELECT answer FROM kept');
     await second.stop();
 
@@ -175,15 +167,15 @@ describe('the embedded PostgreSQL', () => {
   });
 
   test('refuses a second start while the first one runs', async () => {
-    const first = await startPostgres({ dataFolder, settings: hastySettings });
-    const second = startPostgres({ dataFolder, settings: hastySettings });
+    const first = await start();
+    const second = start();
 
     await expect(second).rejects.toThrow(`Is another postmaster (PID ${first.processId}) running`);
     await first.stop();
   });
 
   test('ends when its launcher is killed, and starts again from the files that remain', async () => {
-    const options = JSON.stringify({ dataFolder, settings: hastySettings });
+    const options = JSON.stringify({ dataFolder: dataFolder(), settings: hastySettings });
     const script = `
       const { startPostgres } = await import(${JSON.stringify(postgresModule)});
       const { url, processId } = await startPostgres(${options});
@@ -199,14 +191,14 @@ describe('the embedded PostgreSQL', () => {
 
     launcher.kill('SIGKILL');
     await expect.poll(() => isAlive(server.processId), { timeout: 10_000, interval: 20 }).toBe(false);
-    const next = await startPostgres({ dataFolder, settings: hastySettings });
+    const next = await start();
     expect(await ask(next, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
     await next.stop();
   });
 
   test('starts after a crash if its lock file names a process that is now another program', async () => {
-    const crashed = await startPostgres({ dataFolder, settings: hastySettings });
-    const lockFile = join(await realpath(dataFolder), 'cluster', 'postmaster.pid');
+    const crashed = await start();
+    const lockFile = join(await realpath(dataFolder()), 'cluster', 'postmaster.pid');
     process.kill(crashed.processId, 'SIGKILL');
     await crashed.stop();
     const account = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
@@ -214,7 +206,7 @@ describe('the embedded PostgreSQL', () => {
     const lock = await readFile(lockFile, 'utf8');
     await writeFile(lockFile, lock.replace(String(crashed.processId), String(other.pid)));
 
-    const next = await startPostgres({ dataFolder, settings: hastySettings });
+    const next = await start();
     const stillThere = isAlive(other.pid ?? 0);
     await next.stop();
     other.kill();
@@ -223,8 +215,8 @@ describe('the embedded PostgreSQL', () => {
   });
 
   test('reports the log of a PostgreSQL that cannot start', async () => {
-    const start = startPostgres({ dataFolder, settings: { ...hastySettings, shared_buffers: 'none' } });
+    const started = start({ settings: { ...hastySettings, shared_buffers: 'none' } });
 
-    await expect(start).rejects.toThrow(/shared_buffers/);
+    await expect(started).rejects.toThrow(/shared_buffers/);
   });
 });

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { BUILD_VERSION, VERSION } from '../../lib/version.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { openFolder } from '../stage/project-copy.ts';
@@ -23,9 +23,8 @@ beforeAll(() => {
   folder = openFolder();
   const archive = execFileSync('tar', ['-c', '-C', ROOT, ...FILES]);
   execFileSync('tar', ['-x', '-C', folder], { input: archive });
+  return () => rmSync(folder, { recursive: true });
 });
-
-afterAll(() => rmSync(folder, { recursive: true }));
 
 const read = (root: string, file: string) => readFileSync(join(root, file), 'utf8');
 
