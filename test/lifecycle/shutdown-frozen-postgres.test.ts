@@ -67,7 +67,7 @@ describe('a frozen PostgreSQL', () => {
   });
 
   test('delays the exit by the drain at most, with a collector that hangs as well', async () => {
-    const receiver = await startOtlpReceiver();
+    const receiver = await forThisTest(startOtlpReceiver);
     receiver.answer(() => {});
     const { host, call } = await start({
       SVC_OTEL_ENABLED: 'true',
@@ -78,7 +78,6 @@ describe('a frozen PostgreSQL', () => {
     const hung = call('GET', '/api/v1/users/');
     await sleep(300);
     await expectEndInOrder(host, 3);
-    await receiver.stop();
 
     expect((await hung).status).toBe(503);
     expect(drainEvents(host)).toMatchObject([{ event: 'shutdown_drain_timeout', in_flight: 1 }]);

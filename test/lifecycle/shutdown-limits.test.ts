@@ -117,7 +117,7 @@ test('requests that wait for a connection or for their body are cancelled, too',
 });
 
 test('requests that wait for the keys of the identity provider are cancelled, too', async () => {
-  const provider = await startIssuer();
+  const provider = await forThisTest(startIssuer);
   provider.answer(() => {});
   const service = await forThisTest(startBuiltService, {
     SVC_OAUTH_JWKS_URI: provider.jwksUri,
@@ -128,7 +128,6 @@ test('requests that wait for the keys of the identity provider are cancelled, to
   const held = service.call('GET', USERS);
   await until('the fetch', () => provider.fetches > 0);
   const { seconds, ...exit } = await endedBy('SIGTERM', service);
-  await provider.stop();
 
   expect((await held).status).toBe(503);
   expect(exit).toEqual({ code: 0, signal: null });

@@ -6,7 +6,6 @@ import { startBuiltService } from '../stage/built-service.ts';
 import { eventOf } from '../stage/events.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { startFunction } from '../stage/lambda-function.ts';
-import { environmentOf } from '../stage/service.ts';
 
 const PACKAGES = join(import.meta.dirname, '../../node_modules');
 
@@ -74,15 +73,13 @@ test.each(['true', '0.5', 'DEBUG', 'SILENT'])(
 );
 
 test.each(['true', 'SILENT'])('they have no effect in a function, all set to %s', async (value) => {
-  const { database, issuer, remove } = await startBuiltService();
-  const variables = { ...allOf(OF_LOGGER, value), ...environmentOf(database, issuer) };
-  const instance = await startFunction('unmatched', variables);
+  const { environment } = await forThisTest(startBuiltService);
+  const variables = { ...allOf(OF_LOGGER, value), ...environment };
+  const instance = await forThisTest(startFunction, 'unmatched', variables);
   const { statusCode } = await instance.call(await eventOf('refusals/404-unknown-path'));
-  const printed = instance.printed();
-  await Promise.all([instance.stop(), remove()]);
 
   expect(statusCode).toBe(404);
-  expect(printed).toMatch(
+  expect(instance.printed()).toMatch(
     /^{"timestamp":"[^"]+","level":"warning","event":"app_error","request_id":"[^\n]+}\n$/,
   );
 });

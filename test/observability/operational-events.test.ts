@@ -50,7 +50,7 @@ test('an unknown setting is an unknown_setting with its name and without its val
 });
 
 test('a failing key fetch is one jwks_refresh_failed with the cause, not one per attempt', async () => {
-  const provider = await startIssuer();
+  const provider = await forThisTest(startIssuer);
   provider.answer((_, response) => response.writeHead(500).end());
   const service = await start({ SVC_OAUTH_JWKS_URI: provider.jwksUri, SVC_LOG_LEVEL: 'debug' });
   const refreshes = async () =>
@@ -59,7 +59,6 @@ test('a failing key fetch is one jwks_refresh_failed with the cause, not one per
     const events = await refreshes();
     return events.length >= 2 && events;
   });
-  await provider.stop();
 
   expect(first).toEqual({
     ...common,

@@ -4,12 +4,9 @@ import { eventOf } from '../stage/events.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { startFunction } from '../stage/lambda-function.ts';
 import { TIMESTAMP } from '../stage/responses.ts';
-import { environmentOf } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
 
-const DEBUG = { SVC_LOG_LEVEL: 'debug' };
-
-const service = forAllTests(() => startBuiltService(DEBUG));
+const service = forAllTests(() => startBuiltService({ SVC_LOG_LEVEL: 'debug' }));
 
 const served = (method: string, status_code: number, route?: string) => ({
   timestamp: expect.stringMatching(TIMESTAMP),
@@ -70,10 +67,7 @@ test.each([
   ['unmatched', 'users-options', served('OPTIONS', 204)],
   ['health', 'health', undefined],
 ])('the function %s logs it', async (operationId, name, expected) => {
-  const instance = await forThisTest(startFunction, operationId, {
-    ...environmentOf(service.database, service.issuer),
-    ...DEBUG,
-  });
+  const instance = await forThisTest(startFunction, operationId, service.environment);
   await instance.call(await eventOf(name, { token: await service.issuer.sign() }));
 
   expect(instance.lines().filter(({ event }) => event === 'request_served')).toEqual(

@@ -4,7 +4,6 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { SETTINGS } from '../../lib/settings/settings.ts';
 import { builtHost } from '../stage/build.ts';
@@ -14,6 +13,7 @@ import { connectTo, written } from '../stage/connection.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { listen } from '../stage/listening.ts';
 import { USERS } from '../stage/responses.ts';
+import { inDatabase } from '../stage/rows.ts';
 import { until } from '../stage/until.ts';
 
 /** Secrets that are in one place or several, and must not be in the output. */
@@ -94,29 +94,21 @@ async function run(service: BuiltService): Promise<readonly string[]> {
     connection.close();
   }
 
-  await withFaultyTables(database, async () => {
-    // PostgreSQL quotes refused values, and reports the whole row that violates the constraint.
-    await call('PATCH', USERS + id, { full_name: PLANTED.name });
-    await call('POST', USERS, { email: PLANTED.secondAddress, full_name: PLANTED.name });
-    await call('POST', USERS, { email: PLANTED.secondAddress });
-  });
+  await inDatabase(
+    database,
+    `ALTER TABLE users ADD CONSTRAINT no_secret CHECK (full_name IS NOT NULL) NOT VALID;
+    CREATE FUNCTION as_number() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN NEW.full_name := NEW.full_name::integer; RETURN NEW; END $$;
+    CREATE TRIGGER as_number BEFORE INSERT OR UPDATE ON users FOR EACH ROW EXECUTE FUNCTION as_number()`,
+  );
+  // PostgreSQL quotes refused values, and reports the whole row that violates the constraint.
+  await call('PATCH', USERS + id, { full_name: PLANTED.name });
+  await call('POST', USERS, { email: PLANTED.secondAddress, full_name: PLANTED.name });
+  await call('POST', USERS, { email: PLANTED.secondAddress });
   await database.drop();
   await call('POST', USERS, user, withToken(valid));
   await call('GET', `${USERS}${id}?email=${PLANTED.address}`);
   return tokens;
-}
-
-async function withFaultyTables(database: BuiltService['database'], act: () => Promise<void>) {
-  const client = new pg.Client({ ...database, ssl: false });
-  client.on('error', () => {});
-  await client.connect();
-  await client.query(`
-    ALTER TABLE users ADD CONSTRAINT no_secret CHECK (full_name IS NOT NULL) NOT VALID;
-    CREATE FUNCTION as_number() RETURNS trigger LANGUAGE plpgsql AS
-      $$ BEGIN NEW.full_name := NEW.full_name::integer; RETURN NEW; END $$;
-    CREATE TRIGGER as_number BEFORE INSERT OR UPDATE ON users FOR EACH ROW EXECUTE FUNCTION as_number()`);
-  await act();
-  await client.end();
 }
 
 test.each(['production', 'development'])(

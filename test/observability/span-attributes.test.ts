@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
-import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { connectTo, written } from '../stage/connection.ts';
-import { forAllTests } from '../stage/for-all-tests.ts';
+import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { startProxy } from '../stage/proxy.ts';
 import { USERS } from '../stage/responses.ts';
 import { isClient, startTracedService, traceOfCaller } from '../stage/traced-service.ts';
@@ -73,12 +73,11 @@ describe('the attributes of spans', () => {
 
 test('the address in the span of a statement is that of the current host, if there are several', async () => {
   const { host, port } = inject('postgres');
-  const proxy = await startProxy({ host, port });
-  const service = await startTracedService({
+  const proxy = await forThisTest(startProxy, { host, port });
+  const service = await forThisTest(startTracedService, {
     SVC_POSTGRES_HOST: `${proxy.host},${host}`,
     SVC_POSTGRES_PORT: `${proxy.port},${port}`,
   });
-  onTestFinished(async () => void (await Promise.all([service.remove(), proxy.stop()])));
   const portInUse = async () => {
     const traceId = await until('a read is 200', async () => {
       const { traceId, headers } = traceOfCaller();

@@ -15,7 +15,7 @@ const REQUESTS = 500;
 
 async function startIntoPipe() {
   const pipe = createPipe();
-  onTestFinished(pipe.remove);
+  onTestFinished(() => pipe.remove());
   service = await forThisTest(startBuiltService, {}, { output: pipe });
   return pipe;
 }

@@ -127,13 +127,12 @@ describe('traces', () => {
   });
 
   test('a statement without a connection has no SQLSTATE of PostgreSQL', async () => {
-    const proxy = await startProxy(service.database);
+    const proxy = await forThisTest(startProxy, service.database);
     const cutOff = await forThisTest(startTracedService, { SVC_POSTGRES_PORT: String(proxy.port) });
     await proxy.refuse();
     const { traceId, headers } = traceOfCaller();
     const response = await cutOff.call('GET', USERS, undefined, { headers });
     const spans = await cutOff.receiver.untilTrace(traceId, 2);
-    await proxy.stop();
 
     expect(response.status).toBe(503);
     expect(spans.find(isClient)).toMatchObject({ name: 'SELECT users', status: 'ERROR' });

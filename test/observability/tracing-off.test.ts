@@ -40,7 +40,7 @@ test('with tracing on it is loaded, which proves the measurement', async () => {
 });
 
 test('with tracing off there are no spans with any endpoint and caller, and events have no trace ids', async () => {
-  const receiver = await startOtlpReceiver();
+  const receiver = await forThisTest(startOtlpReceiver);
   const service = await forThisTest(startBuiltService, {
     SVC_OTEL_ENABLED: 'false',
     SVC_LOG_LEVEL: 'debug',
@@ -52,7 +52,6 @@ test('with tracing off there are no spans with any endpoint and caller, and even
   await service.call('POST', '/api/v1/users/', { email: 'off@example.com' }, { headers });
   service.signal('SIGTERM');
   await service.exited;
-  await receiver.stop();
 
   expect(receiver.received).toEqual([]);
   expect(service.events('user_created')).toHaveLength(1);
