@@ -27,7 +27,7 @@ export type ChangeBody = {
   readonly data: { readonly version: number; readonly actor: string };
 };
 
-/** The link to the next page. Every page of changes has one. */
+/** The link to the next page. Throws if there is none. */
 export function nextOf({ headers }: Pick<ServiceResponse, 'headers'>): string {
   const [, next] = /^<([^>]+)>; rel="next"$/.exec(headers.link ?? '') ?? [];
   if (!next) throw new Error(`no link to a next page: ${headers.link}`);

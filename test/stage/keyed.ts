@@ -6,6 +6,9 @@ type Call = (method: string, path: string, body?: unknown, init?: RequestInit) =
 /** An unused idempotency key. */
 export const freshKey = (): string => randomUUID();
 
+/** The header of a response to a repeated request. */
+export const REPLAYED = { 'idempotency-replayed': 'true' };
+
 /** Sends bodies under idempotency keys. */
 export const postingUnderKeys =
   (call: Call) =>

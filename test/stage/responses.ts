@@ -104,6 +104,11 @@ export function refusal(
   };
 }
 
+/** The response 422 that names these faults, in order. */
+export function invalid(instance: string, ...errors: readonly string[]): ServiceResponse {
+  return refusal('validation_error', instance, { errors });
+}
+
 function faultAt(place: string) {
   const kind = place.startsWith('#') ? 'pointer' : /^[A-Z]/.test(place) ? 'header' : 'parameter';
   return { [kind]: place, detail: someText() };

@@ -4,6 +4,8 @@ import type { DatabaseOptions } from './postgres.ts';
 import { freshAddress, readResponse, type UserBody } from './responses.ts';
 import { startService } from './service.ts';
 
+type UserFields = { email?: string; full_name?: string | null; external_id?: string | null };
+
 /**
  * One service for all tests of a file or of a `describe`: it starts before them and stops after them. `variables` is
  * called at the start, so that it can use values of an earlier `beforeAll`.
@@ -38,7 +40,7 @@ export function serviceUnderTest(variables: () => Variables = () => ({}), option
     /** The complete response to a request with a token that has both roles, and a JSON body. */
     call,
     /** A stored user. */
-    async createUser(fields: { email?: string; full_name?: string | null } = {}): Promise<UserBody> {
+    async createUser(fields: UserFields = {}): Promise<UserBody> {
       const { body } = await call('POST', '/api/v1/users/', { email: freshAddress(), ...fields });
       return body as UserBody;
     },

@@ -3,10 +3,11 @@ import { fields } from '../../lib/users/fields.ts';
 import { cursorAfter } from '../../lib/users/list-cursor.ts';
 import { UserListQuery } from '../../lib/users/list-query.ts';
 import { UserList } from '../../lib/users/user-list.ts';
-import { refusal, success, USERS, type UserBody } from '../stage/responses.ts';
+import { cursorIn, nextOf } from '../stage/changes.ts';
+import { invalid, success, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { statementsRunBy } from '../stage/statements.ts';
-import { storedUsers } from './stored-users.ts';
+import { pagesOf, storedUsers } from './stored-users.ts';
 
 const service = serviceUnderTest();
 let all: readonly UserBody[];
@@ -29,27 +30,16 @@ const list = (query: string) => call(`${USERS}?${query}`);
 const numbersIn = (body: unknown) =>
   (body as UserBody[]).map(({ email }) => email.replace(/\D/g, '')).join('');
 
-const targetOf = (link: string | undefined) => link?.match(/^<(.*)>; rel="next"$/)?.[1];
-
 /** The parameters of the link to the next page. */
-async function nextOf(query: string): Promise<URLSearchParams> {
-  const target = targetOf((await list(query)).headers.link) ?? '';
-  return new URL(target, 'http://service.test').searchParams;
-}
+const parametersOf = async (query: string) => new URLSearchParams(nextOf(await list(query)).split('?')[1]);
 
-const cursorOf = async (query: string) => (await nextOf(query)).get('cursor') ?? '';
+const cursorOf = async (query: string) => cursorIn(nextOf(await list(query)));
 
-async function walk(query: string): Promise<string> {
-  const pages: string[] = [];
-  let target: string | undefined = `${USERS}?${query}`;
-  while (target) {
-    const { status, body, headers } = await call(target);
-    expect(status).toBe(200);
-    pages.push(numbersIn(body));
-    target = targetOf(headers.link);
-  }
-  return pages.join(' ');
-}
+/** A cursor from another source. */
+const cursorAt = (created_at: number, filters: Record<string, string> = {}) =>
+  cursorAfter({ created_at, id: '00000000-0000-0000-0000-000000000000' }, { sort: 'created_at', ...filters });
+
+const CURSOR_REFUSED = invalid(USERS, 'cursor');
 
 describe('Link leads to the next page', () => {
   test.each([
@@ -71,19 +61,19 @@ describe('Link leads to the next page', () => {
     ['limit=1&skip=6', ''],
   ])('%s: %s', async (query, pages) => {
     const withIds = query.replace(/\{(\d)\}/g, (_, number) => all[number - 1]?.id ?? '');
-    expect(await walk(withIds)).toBe(pages);
+    const walked = await Array.fromAsync(pagesOf(service.call, withIds), numbersIn);
+
+    expect(walked.join(' ')).toBe(pages);
   });
 
   test('with path and query alone, and only with known parameters', async () => {
-    const query = `unknown=1&limit=1&ids=${all.map(({ id }) => id)}&is_active=true`;
-    const { headers } = await list(`${query}&created_after=2026-01-01T00%3A00%3A00%2B00%3A00`);
+    const ids = String(all.map(({ id }) => id));
+    const query = `unknown=1&limit=1&ids=${ids}&is_active=true&created_after=2026-01-01T00%3A00%3A00%2B00%3A00`;
 
-    expect(headers.link).toMatch(/^<\/api\/v1\/users\/\?[\w%=&-]+>; rel="next"$/);
-    expect(
-      Object.fromEntries(new URL(targetOf(headers.link) ?? '', 'http://service.test').searchParams),
-    ).toEqual({
+    expect((await list(query)).headers.link).toMatch(/^<\/api\/v1\/users\/\?[\w%=&-]+>; rel="next"$/);
+    expect(Object.fromEntries(await parametersOf(query))).toEqual({
       is_active: 'true',
-      ids: String(all.map(({ id }) => id)),
+      ids,
       created_after: '2026-01-01T00:00:00+00:00',
       sort: 'created_at',
       limit: '1',
@@ -92,12 +82,8 @@ describe('Link leads to the next page', () => {
   });
 
   test('with skip if the request has a skip above 0, and with cursor otherwise', async () => {
-    expect(Object.fromEntries(await nextOf('limit=2&skip=1'))).toEqual({
-      sort: 'created_at',
-      limit: '2',
-      skip: '3',
-    });
-    expect([...(await nextOf('limit=2')).keys()]).toEqual(['sort', 'limit', 'cursor']);
+    expect(String(await parametersOf('limit=2&skip=1'))).toBe('sort=created_at&limit=2&skip=3');
+    expect([...(await parametersOf('limit=2')).keys()]).toEqual(['sort', 'limit', 'cursor']);
   });
 
   test.each(['skip=0', 'skip=00'])('with cursor if the request has %s', async (none) => {
@@ -163,30 +149,19 @@ describe('a cursor', () => {
   });
 
   test('from another source does not lead past a filter', async () => {
-    const id = '00000000-0000-0000-0000-000000000000';
-    const selection = { sort: 'created_at', created_after: '2026-01-01T00:00:00.123Z' };
-    const before = cursorAfter({ created_at: Date.parse('0001-01-01T00:00:00Z'), id }, selection);
-    const bounded = { sort: 'created_at', created_before: '2026-01-01T00:00:00.124Z' };
-    const after = cursorAfter({ created_at: Date.parse('2027-01-01T00:00:00Z'), id }, bounded);
+    const after = { created_after: '2026-01-01T00:00:00.123Z' };
+    const before = { created_before: '2026-01-01T00:00:00.124Z' };
+    const early = cursorAt(Date.parse('0001-01-01T00:00:00Z'), after);
+    const late = cursorAt(Date.parse('2027-01-01T00:00:00Z'), before);
 
-    const created = (time: string) => encodeURIComponent(time);
-    expect(await list(`cursor=${before}&created_after=${created(selection.created_after)}`)).toEqual(
-      success(200, all.slice(3)),
-    );
-    expect(await list(`cursor=${after}&created_before=${created(bounded.created_before)}`)).toEqual(
-      success(200, []),
-    );
+    expect(await list(`cursor=${early}&${new URLSearchParams(after)}`)).toEqual(success(200, all.slice(3)));
+    expect(await list(`cursor=${late}&${new URLSearchParams(before)}`)).toEqual(success(200, []));
   });
 
   test.each([-210_866_803_200_001, 8_640_000_000_000_001, -(2 ** 62), 2 ** 62])(
     'from another source is malformed if PostgreSQL does not support its time: %i',
     async (created_at) => {
-      const id = '00000000-0000-0000-0000-000000000000';
-      const cursor = cursorAfter({ created_at, id }, { sort: 'created_at' });
-
-      expect(await list(`cursor=${cursor}`)).toEqual(
-        refusal('validation_error', USERS, { errors: ['cursor'] }),
-      );
+      expect(await list(`cursor=${cursorAt(created_at)}`)).toEqual(CURSOR_REFUSED);
     },
   );
 
@@ -194,20 +169,14 @@ describe('a cursor', () => {
     [-210_866_803_200_000, '123456'],
     [8_640_000_000_000_000, ''],
   ])('may have any time that PostgreSQL supports: %i', async (created_at, found) => {
-    const id = '00000000-0000-0000-0000-000000000000';
-    const cursor = cursorAfter({ created_at, id }, { sort: 'created_at' });
-
-    expect(numbersIn((await list(`cursor=${cursor}`)).body)).toBe(found);
+    expect(numbersIn((await list(`cursor=${cursorAt(created_at)}`)).body)).toBe(found);
   });
 
   test('is followed after its user is deleted, also if no user is left', async () => {
-    const fleeting = ['x@example.com', 'y@example.com'].map((email) =>
-      service.call('POST', USERS, { email }),
-    );
-    const ids: string[] = [];
-    for (const created of fleeting) ids.push(((await created).body as UserBody).id);
+    const emails = ['x@example.com', 'y@example.com'];
+    const fleeting = await Promise.all(emails.map((email) => service.createUser({ email })));
     const beforeLast = await cursorOf('limit=7');
-    for (const id of ids) await service.call('DELETE', USERS + id);
+    for (const { id } of fleeting) await service.call('DELETE', USERS + id);
 
     expect(await list(`cursor=${beforeLast}`)).toEqual(success(200, []));
   });
@@ -236,25 +205,22 @@ describe('422 names', () => {
     const cursor = await cursorOf(query);
 
     expect(cursor).not.toBe('');
-    expect(await list(`cursor=${cursor}&${others}`)).toEqual(
-      refusal('validation_error', USERS, { errors: ['cursor'] }),
-    );
+    expect(await list(`cursor=${cursor}&${others}`)).toEqual(CURSOR_REFUSED);
   });
 
   test('skip beside a cursor, and the faults of both', async () => {
     const cursor = await cursorOf('limit=1');
-    const errors = (names: string[]) => refusal('validation_error', USERS, { errors: names });
 
-    expect(await list(`cursor=${cursor}&skip=1`)).toEqual(errors(['skip']));
-    expect(await list(`skip=1&cursor=x`)).toEqual(errors(['cursor', 'skip']));
-    expect(await list(`skip=x&cursor=${cursor}`)).toEqual(errors(['skip']));
+    expect(await list(`cursor=${cursor}&skip=1`)).toEqual(invalid(USERS, 'skip'));
+    expect(await list(`skip=1&cursor=x`)).toEqual(invalid(USERS, 'cursor', 'skip'));
+    expect(await list(`skip=x&cursor=${cursor}`)).toEqual(invalid(USERS, 'skip'));
   });
 
   test('a cursor of other filters together with all other faults', async () => {
     const cursor = await cursorOf('limit=1');
 
     expect(await list(`cursor=${cursor}&is_active=x&sort=x&limit=x&skip=1`)).toEqual(
-      refusal('validation_error', USERS, { errors: ['is_active', 'sort', 'limit', 'skip', 'cursor'] }),
+      invalid(USERS, 'is_active', 'sort', 'limit', 'skip', 'cursor'),
     );
   });
 
@@ -268,7 +234,7 @@ describe('422 names', () => {
     const responses = await Promise.all(changed.map((text) => list(`cursor=${text}`)));
 
     expect(cursor).toHaveLength(56);
-    expect(responses).toEqual(changed.map(() => refusal('validation_error', USERS, { errors: ['cursor'] })));
+    expect(responses).toEqual(changed.map(() => CURSOR_REFUSED));
   });
 
   test.each<readonly [string, (cursor: string) => string]>([
@@ -283,8 +249,6 @@ describe('422 names', () => {
   ])('cursor if it is %s', async (_case, change) => {
     const cursor = change(await cursorOf('limit=1'));
 
-    expect(await list(`cursor=${cursor}`)).toEqual(
-      refusal('validation_error', USERS, { errors: ['cursor'] }),
-    );
+    expect(await list(`cursor=${cursor}`)).toEqual(CURSOR_REFUSED);
   });
 });

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
-import { freshAddress, type ServiceResponse, USERS, type UserBody } from '../stage/responses.ts';
+import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-import { storedUsers } from './stored-users.ts';
+import { pagesOf, storedUsers } from './stored-users.ts';
 
 const WRITERS = 6;
 
@@ -48,17 +48,6 @@ function nextWrite(turn: number): readonly [method: string, path: string, body?:
   return ['PATCH', USERS + someone.id, { full_name: `turn ${turn}`, email: freshAddress() }];
 }
 
-/** Follows the links to the end. Resolves with the ids in the order of the pages. */
-async function walk(query: string): Promise<readonly string[]> {
-  const seen: string[] = [];
-  for (let target: string | undefined = `${USERS}?${query}`; target; ) {
-    const { body, headers }: ServiceResponse = await service.call('GET', target);
-    seen.push(...(body as UserBody[]).map(({ id }) => id));
-    target = headers.link?.match(/^<(.*)>; rel="next"$/)?.[1];
-  }
-  return seen;
-}
-
 test.each<readonly [string, (user: UserBody) => boolean]>([
   ['limit=20', () => true],
   ['limit=20&sort=-created_at', () => true],
@@ -69,9 +58,10 @@ test.each<readonly [string, (user: UserBody) => boolean]>([
   async (query, isMeant) => {
     let hasEnded = false;
     const writing = Promise.all(Array.from({ length: WRITERS }, () => write(() => hasEnded)));
-    const seen = await walk(query).finally(() => {
+    const pages = await Array.fromAsync(pagesOf(service.call, query)).finally(() => {
       hasEnded = true;
     });
+    const seen = pages.flat().map(({ id }) => id);
     const written = await writing;
 
     const meant = staying.filter(isMeant).map(({ id }) => id);

@@ -1,8 +1,15 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { freshAddress, refusal, success, USERS, type UserBody, user } from '../stage/responses.ts';
+import { freshAddress, invalid, success, USERS, type UserBody, user } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const { call, createUser } = serviceUnderTest();
+
+/** The path of a user. */
+let path: string;
+
+beforeAll(async () => {
+  path = USERS + (await createUser()).id;
+});
 
 /** Sends a text as it is, because a literal cannot have repeated members. */
 const post = (body: string) =>
@@ -27,8 +34,7 @@ describe('unknown members are ignored', () => {
   });
 
   test('on update', async () => {
-    const { body } = await call('POST', USERS, { email: freshAddress() });
-    const given = body as UserBody;
+    const given = await createUser();
     const unknown = { id: USERS, created_at: null, updated_at: 'now', version: 9, role: 'admin' };
 
     const response = await call('PATCH', USERS + given.id, { ...unknown, full_name: 'Ada' });
@@ -47,21 +53,10 @@ test('the last value of a repeated member counts', async () => {
 });
 
 test('422 names all faults of a body', async () => {
-  const { body } = await call('POST', USERS, { email: freshAddress() });
-  const path = USERS + (body as UserBody).id;
+  const faulty = { email: 1, full_name: 2, is_active: 3 };
 
-  expect(await call('POST', USERS, { email: 1, full_name: 2 })).toEqual(
-    refusal('validation_error', USERS, { errors: ['#/email', '#/full_name'] }),
-  );
-  expect(await call('PATCH', path, { email: 1, full_name: 2, is_active: 3 })).toEqual(
-    refusal('validation_error', path, { errors: ['#/email', '#/full_name', '#/is_active'] }),
-  );
-});
-
-let path: string;
-
-beforeAll(async () => {
-  path = USERS + (await createUser()).id;
+  expect(await call('POST', USERS, faulty)).toEqual(invalid(USERS, '#/email', '#/full_name'));
+  expect(await call('PATCH', path, faulty)).toEqual(invalid(path, '#/email', '#/full_name', '#/is_active'));
 });
 
 describe('a full_name is stored and returned as given', () => {
@@ -94,11 +89,9 @@ describe('a full_name is 422', () => {
     ['with a lone low surrogate', '\udf0d Ada'],
     ['that is a number', 42],
   ])('%s', async (_case, full_name) => {
-    expect(await call('POST', USERS, { email: freshAddress(), full_name })).toEqual(
-      refusal('validation_error', USERS, { errors: ['#/full_name'] }),
-    );
-    expect(await call('PATCH', path, { full_name })).toEqual(
-      refusal('validation_error', path, { errors: ['#/full_name'] }),
-    );
+    const body = { email: freshAddress(), full_name };
+
+    expect(await call('POST', USERS, body)).toEqual(invalid(USERS, '#/full_name'));
+    expect(await call('PATCH', path, { full_name })).toEqual(invalid(path, '#/full_name'));
   });
 });
