@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
+import { freshKey, postingUnderKeys, REPLAYED } from '../stage/keyed.ts';
 import { BATCH, freshAddress, refusal, success, USERS, type UserBody, user } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
@@ -7,7 +7,10 @@ import { serviceUnderTest } from '../stage/service-under-test.ts';
 const service = serviceUnderTest();
 const { call, createUser } = service;
 const post = postingUnderKeys(call);
-const REPLAYED = { 'idempotency-replayed': 'true' };
+
+/** Expects that a request was carried out, and not replayed. */
+const expectFirst = ({ status, headers }: Awaited<ReturnType<typeof call>>) =>
+  expect([status, headers['idempotency-replayed']]).toEqual([201, undefined]);
 
 /** Makes all keys older by this number of hours. */
 const age = (hours: number) =>
@@ -16,8 +19,9 @@ const age = (hours: number) =>
     `UPDATE idempotency_keys SET created_at = (created_at AT TIME ZONE 'UTC' - interval '${hours} hours') AT TIME ZONE 'UTC'`,
   );
 
-const created = async (event: string, id: string) =>
-  (await service.events()).filter((line) => line.event === event && line.user_id === id);
+/** The logged creations of a user. */
+const creations = async (id: unknown) =>
+  (await service.events()).filter(({ event, user_id }) => event === 'user_created' && user_id === id);
 
 describe('a create that is repeated under its key', () => {
   test('is 201 with the current user and its current ETag, and is logged once', async () => {
@@ -36,7 +40,7 @@ describe('a create that is repeated under its key', () => {
     expect(await post('/api/v1/users', key, { email })).toEqual(
       success(201, changed.body, { ...headers, etag: '"2"', ...REPLAYED }),
     );
-    expect(await created('user_created', id)).toHaveLength(1);
+    expect(await creations(id)).toHaveLength(1);
   });
 
   test('is 410 after its user is deleted, also if another user has the email', async () => {
@@ -86,16 +90,10 @@ describe('a key', () => {
     expect((await post(USERS, key, { email: freshAddress() })).status).toBe(201);
 
     for (const token of tokens) {
-      const response = await post(
-        USERS,
-        key,
-        { email: freshAddress() },
-        { authorization: `Bearer ${token}` },
-      );
-      expect([response.status, response.headers['idempotency-replayed']]).toEqual([201, undefined]);
+      const authorization = `Bearer ${token}`;
+      expectFirst(await post(USERS, key, { email: freshAddress() }, { authorization }));
     }
-    const batch = await post(BATCH, key, { items: [{ email: freshAddress() }] });
-    expect([batch.status, batch.headers['idempotency-replayed']]).toEqual([201, undefined]);
+    expectFirst(await post(BATCH, key, { items: [{ email: freshAddress() }] }));
   });
 
   test('belongs to the caller and not to the token', async () => {
@@ -152,7 +150,7 @@ describe('a key', () => {
     expect(responses.filter(({ headers }) => !headers['idempotency-replayed'])).toHaveLength(1);
     const ids = new Set(responses.map(({ body }) => (body as UserBody).id));
     expect(ids.size).toBe(1);
-    expect(await created('user_created', [...ids][0] ?? '')).toHaveLength(1);
+    expect(await creations([...ids][0])).toHaveLength(1);
   });
 
   test('in 20 concurrent requests with different values accepts one of them', async () => {
@@ -182,8 +180,7 @@ test.each([
 
   const email = freshAddress();
   const allowed = path === USERS ? { email } : { items: [{ email }] };
-  const response = await post(path, key, allowed);
-  expect([response.status, response.headers['idempotency-replayed']]).toEqual([201, undefined]);
+  expectFirst(await post(path, key, allowed));
 });
 
 test('the header is ignored by every other operation', async () => {

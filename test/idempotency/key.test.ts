@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { connectTo, requestText } from '../stage/connection.ts';
+import { connectAndSend, requestText } from '../stage/connection.ts';
 import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
-import { BATCH, freshAddress, refusal, USERS } from '../stage/responses.ts';
+import { BATCH, freshAddress, invalid, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
@@ -56,27 +56,22 @@ describe('422 names all faults, and an invalid key is', () => {
     ['letters beyond ASCII', 'caf\u00e9'],
     ['letters beyond ASCII in quotes', '"caf\u00e9"'],
   ])('%s', async (_case, key) => {
-    const errors = ['Idempotency-Key', '#/email'];
+    const items = [{ email: freshAddress() }];
 
-    expect(await post(USERS, key, { email: 'none' })).toEqual(refusal('validation_error', USERS, { errors }));
-    expect(await post(BATCH, key, { items: [{ email: freshAddress() }] })).toEqual(
-      refusal('validation_error', BATCH, { errors: ['Idempotency-Key'] }),
-    );
+    expect(await post(USERS, key, { email: 'none' })).toEqual(invalid(USERS, 'Idempotency-Key', '#/email'));
+    expect(await post(BATCH, key, { items })).toEqual(invalid(BATCH, 'Idempotency-Key'));
   });
 
   test('repeated in two header lines', async () => {
     const body = JSON.stringify({ email: freshAddress() });
     const key = freshKey();
-    const Authorization = `Bearer ${await service.issuer.sign()}`;
-    const connection = await connectTo(service.url);
+    const { authorization } = service;
 
     for (const second of [key, `"${key}"`]) {
-      const fields = { Authorization, 'Idempotency-Key': key, 'idempotency-key': second };
-      connection.send(requestText(`POST ${USERS}`, fields, body));
-      expect(await connection.answer()).toEqual(
-        refusal('validation_error', USERS, { errors: ['Idempotency-Key'] }),
-      );
+      const fields = { authorization, 'Idempotency-Key': key, 'idempotency-key': second };
+      const connection = await connectAndSend(service.url, requestText(`POST ${USERS}`, fields, body));
+      expect(await connection.answer()).toEqual(invalid(USERS, 'Idempotency-Key'));
+      connection.close();
     }
-    connection.close();
   });
 });

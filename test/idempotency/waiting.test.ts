@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { isDistributed } from '../stage/distributed.ts';
-import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
+import { freshKey, postingUnderKeys, REPLAYED } from '../stage/keyed.ts';
 import { holdEmail, holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { isPooled } from '../stage/pooled.ts';
 import { BATCH, freshAddress, readResponse, refusal, success, USERS, user } from '../stage/responses.ts';
@@ -16,7 +16,6 @@ const service = serviceUnderTest(() => ({ SVC_POSTGRES_STATEMENT_TIMEOUT: '15' }
 const postTo = ({ call }: Instance) =>
   postingUnderKeys(async (...request) => readResponse(await call(...request)));
 const post = postingUnderKeys(service.call);
-const replayed = { 'idempotency-replayed': 'true' };
 
 /**
  * A second instance with the same database, this time limit in seconds, and an open connection for writes. `use` stops
@@ -89,7 +88,7 @@ describe('while the first request under a key is in progress in another instance
 
     const { etag = '', location = '' } = headers;
     expect(body).toEqual(user({ email }));
-    expect(same).toEqual(success(201, body, { etag, location, ...replayed }));
+    expect(same).toEqual(success(201, body, { etag, location, ...REPLAYED }));
     expect(other).toEqual(refusal('idempotency_key_reused_error', USERS));
   });
 
@@ -142,16 +141,13 @@ const [statusOfTimeout, timeout] = isDistributed
 
 describe(`a timeout that the key did not cause is ${statusOfTimeout}, and stores nothing:`, () => {
   test.each([
-    [
-      'an email that an open transaction writes',
-      (email: string) => holdEmail(service.database, email),
-    ] as const,
+    ['an email that an open transaction writes', holdEmail] as const,
     // Behind a pooler PostgreSQL has the role's limit, not the request's. A later statement can get the table first.
-    ...(isPooled ? [] : [['a table that is locked', () => holdUsers(service.database)] as const]),
+    ...(isPooled ? [] : [['a table that is locked', holdUsers] as const]),
   ])('%s', async (_case, hold) => {
     const [key, email] = [freshKey(), freshAddress()];
     await withAnother(0.6, async (another) => {
-      const { release } = await hold(email);
+      const { release } = await hold(service.database, email);
       onTestFinished(release);
       const responses = await Promise.all(
         Array.from({ length: 12 }, () => postTo(another)(USERS, key, { email })),
