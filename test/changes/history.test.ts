@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { maintain } from '../../lib/cleanup.ts';
 import { migrations } from '../../lib/migrations/index.ts';
 import { type Migration, migrate } from '../../lib/migrations/runner.ts';
 import type { SendSql } from '../../lib/postgres/index.ts';
-import { readSettings } from '../../lib/settings/settings.ts';
 import { administratorOf } from '../stage/administration.ts';
 import {
   CHANGES,
@@ -19,7 +17,7 @@ import { settingsFor } from '../stage/opened-database.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { freshAddress, refusal, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
-import { environmentOf, startService } from '../stage/service.ts';
+import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
@@ -118,7 +116,7 @@ describe('after history was lost and as many changes were written again,', () =>
 describe('the cursor of the last change that was deleted', () => {
   const deleteAll = async () => {
     await query("UPDATE user_changes SET time = now() - interval '31 days'");
-    await maintain(readSettings(environmentOf(service.database, service.issuer)));
+    await service.cleanUp();
     expect(await query('SELECT FROM user_changes')).toEqual([]);
   };
 
@@ -219,20 +217,18 @@ test('while the migrations run, changes are 503 until the feed is complete, and 
   const migrating = await startService(variables, surroundings, { waitsUntilReady: false });
   const statuses: string[] = [];
   const readFeeds = async () => {
-    const paths = [CHANGES, of({ id: crypto.randomUUID() })];
+    const paths = [CHANGES, of({ id: randomUUID() })];
     const responses = await Promise.all(paths.map((path) => migrating.call('GET', path)));
     statuses.push(responses.map(({ status }) => status).join());
   };
-  const observed = Object.entries<Migration>(migrations).map(([name, run]): [string, Migration] => {
-    const observe = (send: SendSql): SendSql => {
-      return async (statement) => {
-        const rows = await send(statement);
-        await readFeeds();
-        return rows;
-      };
-    };
-    return [name, (send, engine) => run(observe(send), engine)];
-  });
+  const observe =
+    (send: SendSql): SendSql =>
+    (statement) =>
+      send(statement).finally(readFeeds);
+  const observed = Object.entries<Migration>(migrations).map(([name, run]): [string, Migration] => [
+    name,
+    (send, engine) => run(observe(send), engine),
+  ]);
   await readFeeds();
   await migrate(settingsFor(database), Object.fromEntries(observed));
   await migrating.stop();

@@ -1,21 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { maintain as maintainDatabase } from '../../lib/cleanup.ts';
-import { readSettings } from '../../lib/settings/settings.ts';
-import { CHANGES, nextOf } from '../stage/changes.ts';
+import { CHANGES, nextOf, readOn } from '../stage/changes.ts';
 import { refusal, USERS } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
-import { environmentOf } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
-const { call, createUser } = service;
+const { call, createUser, cleanUp } = service;
 const query = (statement: string) => inDatabase(service.database, statement);
 
 const get = (path: string) => call('GET', path);
-
-/** As an instance does regularly. */
-const maintain = () => maintainDatabase(readSettings(environmentOf(service.database, service.issuer)));
 
 test('changes older than the retention are deleted, and an older cursor is 410', async () => {
   const beginning = nextOf(await get(`${CHANGES}?limit=1&cursor=now`));
@@ -24,7 +18,7 @@ test('changes older than the retention are deleted, and an older cursor is 410',
   const cursor = nextOf(await get(beginning));
   await query(`UPDATE user_changes SET time = now() - interval '31 days' WHERE user_id = '${old.id}'`);
 
-  await maintain();
+  await cleanUp();
 
   expect(await get(beginning)).toEqual(refusal('cursor_expired_error', CHANGES));
   expect((await get(cursor)).body).toMatchObject([{ subject: young.id }]);
@@ -45,22 +39,14 @@ describe('a change with a wrong time', () => {
     return ids;
   }
 
-  const kept = async () => {
-    const subjects: string[] = [];
-    for (let next = CHANGES; ; ) {
-      const page = await get(next);
-      const found = page.body as readonly { subject: string }[];
-      if (found.length === 0) return subjects;
-      subjects.push(...found.map(({ subject }) => subject));
-      next = `${nextOf(page).replace(/&limit=\d+/, '')}&limit=1000`;
-    }
-  };
+  const kept = async () =>
+    (await readOn(call, `${CHANGES}?limit=1000`)).changes.map(({ subject }) => subject);
 
   beforeEach(() => query("UPDATE user_changes SET time = now() - interval '40 days'"));
 
   test('in the future does not keep older changes', async () => {
     const [, , , young, later] = await leaveChanges([40, -400, 35, 5, -1]);
-    await maintain();
+    await cleanUp();
 
     expect(await kept()).toEqual([young, later]);
   });
@@ -68,7 +54,7 @@ describe('a change with a wrong time', () => {
   test('in the future is kept if no older change follows it', async () => {
     const [, first, second, young] = await leaveChanges([40, -1, -2, 5, 40]);
     const [last] = (await kept()).slice(-1);
-    await maintain();
+    await cleanUp();
 
     expect(await kept()).toEqual([first, second, young, last]);
   });
@@ -76,14 +62,14 @@ describe('a change with a wrong time', () => {
   test('in the future does not stop a cleanup step, also if many have one', async () => {
     const daysAgo = [40, ...Array.from({ length: 2500 }, () => -1), 40, -1, 5];
     const ids = await leaveChanges(daysAgo);
-    await maintain();
+    await cleanUp();
 
     expect(await kept()).toEqual(ids.slice(-2));
   });
 
   test('in the past does not delete younger changes before it', async () => {
     const [, ...others] = await leaveChanges([40, 5, 4000, 4]);
-    await maintain();
+    await cleanUp();
 
     expect(await kept()).toEqual(others);
   });

@@ -1,12 +1,8 @@
 import { beforeEach, expect, test } from 'vitest';
-import { Cleanup } from '../../lib/cleanup.ts';
-import { Database } from '../../lib/postgres/index.ts';
-import { readSettings } from '../../lib/settings/settings.ts';
 import { administratorOf } from '../stage/administration.ts';
 import { type ChangeBody, endOfFeed } from '../stage/changes.ts';
 import { freshKey } from '../stage/keyed.ts';
 import { BATCH, freshAddress, USERS, type UserBody } from '../stage/responses.ts';
-import { environmentOf } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
@@ -56,9 +52,7 @@ test.each([
     }
 
     expect(await changesAfter(end)).toEqual(expected);
-    const database = new Database(readSettings(environmentOf(service.database, service.issuer)).postgres);
-    await new Cleanup(database.statements, 30).run();
-    await database.close(1);
+    await service.cleanUp();
     expected.push([(await create()).id, 1]);
     expect(await changesAfter(end)).toEqual(expected);
   },

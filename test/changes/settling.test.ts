@@ -1,54 +1,33 @@
-import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { Cleanup } from '../../lib/cleanup.ts';
-import { Database } from '../../lib/postgres/index.ts';
-import { readSettings } from '../../lib/settings/settings.ts';
-import { CHANGES, type ChangeBody, endOfFeed, nextOf } from '../stage/changes.ts';
-import { environmentOf } from '../stage/service.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { administratorOf } from '../stage/administration.ts';
+import { CHANGES, type ChangeBody, endOfFeed, readOn } from '../stage/changes.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
 const { call } = service;
-
-let writer: pg.Client;
-let other: pg.Client;
-let database: Database;
-
-beforeAll(async () => {
-  [writer, other] = [0, 1].map(() => new pg.Client({ ...service.database, ssl: false })) as [
-    pg.Client,
-    pg.Client,
-  ];
-  await Promise.all([writer.connect(), other.connect()]);
-  database = new Database(readSettings(environmentOf(service.database, service.issuer)).postgres);
-});
-
-afterAll(async () => {
-  await Promise.all([writer.end(), other.end(), database.close(1)]);
-});
+const writer = administratorOf(service);
+const other = administratorOf(service);
 
 /** Writes changes of an actor as a transaction does before its end. */
-const write = (client: pg.Client, actor: string, count = 1) =>
+const write = (client: typeof writer, actor: string, count = 1) =>
   client.query(
     `INSERT INTO user_changes_unnumbered (user_id, version, type, changed, actor, request_id, time)
      SELECT gen_random_uuid(), 1, 1, 0, '${actor}', '', now() FROM generate_series(1, ${count})`,
   );
 
-const state = async () =>
-  (await writer.query('SELECT settled::int, reached::int, late FROM user_changes_head')).rows[0];
-
-const unnumbered = async () =>
-  (await writer.query('SELECT count(*)::int FROM user_changes_unnumbered')).rows[0].count;
+const state = async () => {
+  const [row] = await writer.query('SELECT settled::int, reached::int, late FROM user_changes_head');
+  return row as { settled: number; reached: number; late: readonly string[] };
+};
 
 /** The actors of the changes after a cursor. */
 const actorsAfter = async (link: string) =>
   ((await call('GET', `${link}&limit=1000`)).body as ChangeBody[]).map(({ data }) => data.actor);
 
-/** Runs the cleanup this many times, as an instance does every ten minutes. */
+/** Runs the cleanup this many times, ten minutes apart. */
 async function maintain(times: number): Promise<void> {
-  const cleanup = new Cleanup(database.statements, 30);
   for (let count = 0; count < times; count += 1) {
-    await cleanup.run();
+    await service.cleanUp();
     await writer.query(
       "UPDATE user_changes_head SET noted_at = (noted_at AT TIME ZONE 'UTC' - interval '10 minutes') AT TIME ZONE 'UTC'",
     );
@@ -125,7 +104,7 @@ describe('the cleanup', () => {
     await write(writer, 'after that');
 
     expect(await actorsAfter(end)).toEqual(['set back', 'set back', 'set back', 'after that']);
-    expect(await unnumbered()).toBe(0);
+    expect(await writer.query('SELECT FROM user_changes_unnumbered')).toEqual([]);
   });
 });
 
@@ -134,15 +113,10 @@ test('more late changes than the table of late changes has are all returned', as
   await write(writer, 'late', 6000);
   await write(other, 'punctual');
   expect(await actorsAfter(end)).toEqual(['punctual']);
-  const { late } = await state();
-  expect(late).toEqual([]);
+  expect((await state()).late).toEqual([]);
   await writer.query('COMMIT');
 
-  let page = await call('GET', `${end}&limit=1000`);
-  let count = 0;
-  for (; (page.body as unknown[]).length > 0; page = await call('GET', nextOf(page)))
-    count += (page.body as unknown[]).length;
-  expect(count).toBe(6001);
+  expect((await readOn(call, `${end}&limit=1000`)).changes).toHaveLength(6001);
   expect((await call('GET', `${CHANGES}?limit=1`)).status).toBe(200);
 });
 

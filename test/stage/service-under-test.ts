@@ -1,5 +1,6 @@
 import { afterAll, beforeAll } from 'vitest';
-import type { Variables } from '../../lib/settings/settings.ts';
+import { maintain } from '../../lib/cleanup.ts';
+import { readSettings, type Variables } from '../../lib/settings/settings.ts';
 import type { DatabaseOptions } from './postgres.ts';
 import { freshAddress, readResponse, type UserBody } from './responses.ts';
 import { startService } from './service.ts';
@@ -37,6 +38,8 @@ export function serviceUnderTest(variables: () => Variables = () => ({}), option
       return authorization;
     },
     events: () => service.events(),
+    /** Runs the cleanup once, as an instance does every ten minutes. */
+    cleanUp: () => maintain(readSettings(service.environment)),
     /** The complete response to a request with a token that has both roles, and a JSON body. */
     call,
     /** A stored user. */

@@ -1,11 +1,8 @@
 import { expect, test } from 'vitest';
-import { maintain } from '../../lib/cleanup.ts';
-import { readSettings } from '../../lib/settings/settings.ts';
 import { CHANGES } from '../stage/changes.ts';
 import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
 import { BATCH, freshAddress, success, USERS, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
-import { environmentOf } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
@@ -90,7 +87,7 @@ test("after a delete only the user's id stays, in the changes and beside the dig
     UPDATE user_changes SET time = now() - interval '31 days';
     UPDATE idempotency_keys SET created_at = now() - interval '25 hours'
   `);
-  await maintain(readSettings(environmentOf(service.database, service.issuer)));
+  await service.cleanUp();
 
   expect(await tablesWith([...person, ...ids])).toEqual([]);
 });
