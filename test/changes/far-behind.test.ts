@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { administratorOf } from '../stage/administration.ts';
 import { CHANGES, change, endOfFeed, nextOf, untilPolling } from '../stage/changes.ts';
 import { readResponse, USERS } from '../stage/responses.ts';
@@ -30,22 +30,21 @@ const leaveChanges = (count: number) =>
     ) UPDATE user_changes_head SET position = position + ${count}
   `);
 
-beforeAll(async () => {
-  await leaveChanges(MANY);
-});
+beforeAll(async () => void (await leaveChanges(MANY)));
 
-/** Starts another instance. */
+/** Starts another instance for one test. Resolves with a function that reads from it. */
 async function startFresh() {
-  const fresh = await startService({}, service);
-  return { stop: fresh.stop, get: async (path: string) => readResponse(await fresh.call('GET', path)) };
+  const { call, stop } = await startService({}, service);
+  onTestFinished(stop);
+  return async (path: string) => readResponse(await call('GET', path));
 }
 
 test('a reader far behind does not delay others in an instance that has just started', async () => {
   const end = await endOfFeed(service.call);
-  const fresh = await startFresh();
-  const far = Array.from({ length: 3 }, () => fresh.get(`${CHANGES}?exclude_actor=busy&wait=20&cursor=LjA`));
-  const short = timed(fresh.get(`${end}&wait=1`));
-  const long = fresh.get(`${end}&wait=20`);
+  const get = await startFresh();
+  const far = Array.from({ length: 3 }, () => get(`${CHANGES}?exclude_actor=busy&wait=20&cursor=LjA`));
+  const short = timed(get(`${end}&wait=1`));
+  const long = get(`${end}&wait=20`);
   await sleep(300);
   const ada = await createUser();
   const page = await timed(long);
@@ -54,32 +53,30 @@ test('a reader far behind does not delay others in an instance that has just sta
   expect(page.milliseconds).toBeLessThan(await soon());
   expect((await short).value.body).toEqual([change('user.created', ada, 1)]);
   for (const page of await Promise.all(far)) expect([page.status, page.body]).toEqual([200, []]);
-  await fresh.stop();
 });
 
 test('every wait ends on time beside a reader far behind', async () => {
   const end = await endOfFeed(service.call);
-  const fresh = await startFresh();
-  const far = fresh.get(`${CHANGES}?exclude_actor=busy&wait=20&cursor=LjA`);
-  const waits = await Promise.all([1, 2].map((seconds) => timed(fresh.get(`${end}&wait=${seconds}`))));
+  const get = await startFresh();
+  const far = get(`${CHANGES}?exclude_actor=busy&wait=20&cursor=LjA`);
+  const waits = await Promise.all([1, 2].map((seconds) => timed(get(`${end}&wait=${seconds}`))));
 
   for (const [n, { value, milliseconds }] of waits.entries()) {
     expect([value.status, value.body]).toEqual([200, []]);
     expect(milliseconds).toBeLessThan((n + 1) * 1000 + (await soon()));
   }
   expect((await far).status).toBe(200);
-  await fresh.stop();
 });
 
 test('readers that fall behind while they wait do not delay readers at the head', async () => {
-  const fresh = await startFresh();
-  const end = await endOfFeed((_method, path) => fresh.get(path));
-  const behind = Array.from({ length: 20 }, () => fresh.get(`${end}&exclude_actor=busy&wait=20`));
+  const get = await startFresh();
+  const end = await endOfFeed((_method, path) => get(path));
+  const behind = Array.from({ length: 20 }, () => get(`${end}&exclude_actor=busy&wait=20`));
   await untilPolling(administrator);
   await leaveChanges(MANY);
   const atTheHead = await endOfFeed(service.call);
-  const short = timed(fresh.get(`${atTheHead}&wait=1`));
-  const long = fresh.get(`${atTheHead}&wait=20`);
+  const short = timed(get(`${atTheHead}&wait=1`));
+  const long = get(`${atTheHead}&wait=20`);
   await sleep(100);
   const ada = await createUser();
   const page = await timed(long);
@@ -91,5 +88,4 @@ test('readers that fall behind while they wait do not delay readers at the head'
     expect(page.body).toEqual([change('user.created', ada, 1)]);
     expect(nextOf(page)).toContain('exclude_actor=busy');
   }
-  await fresh.stop();
 });

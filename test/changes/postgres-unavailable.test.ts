@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
-import { CHANGES, change, endOfFeed, nextOf } from '../stage/changes.ts';
+import { CHANGES, change, endOfFeed, nextOf, untilPolling } from '../stage/changes.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
@@ -21,18 +21,6 @@ const { call, createUser } = service;
 
 const untilReady = () => until('/ready is 200', async () => (await fetch(`${service.url}/ready`)).ok);
 
-/** Waits until the service has polled PostgreSQL twice for waiting requests. */
-async function untilPolling() {
-  const look = async () =>
-    (
-      await postgres.query(
-        "SELECT count(*)::int FROM pg_stat_activity WHERE query LIKE '%user_changes_head%' AND pid <> pg_backend_pid() AND query_start > clock_timestamp() - interval '60 ms'",
-      )
-    )[0]?.count === 1;
-  await until('a poll', look);
-  await until('another poll', look);
-}
-
 describe('while PostgreSQL is unavailable,', () => {
   test.each([
     ['killed', () => postgres.kill(), () => postgres.start()],
@@ -42,7 +30,7 @@ describe('while PostgreSQL is unavailable,', () => {
     async (_case, depart, comeBack) => {
       const end = await endOfFeed(call);
       const waiting = Array.from({ length: 20 }, () => call('GET', `${end}&wait=20`));
-      await untilPolling();
+      await untilPolling(postgres);
       await depart();
       expect((await call('GET', `${CHANGES}?limit=1`)).status).toBe(503);
       await comeBack();
@@ -70,7 +58,7 @@ describe('while PostgreSQL is unavailable,', () => {
   test('a wait that began after the poll ends on time', async () => {
     const end = await endOfFeed(call);
     const earlier = call('GET', `${end}&wait=20`);
-    await untilPolling();
+    await untilPolling(postgres);
     await postgres.freeze();
     await sleep(300);
     const begun = performance.now();
@@ -102,20 +90,15 @@ describe('while PostgreSQL accepts no writes,', () => {
   afterEach(() => takeWrites(true));
 
   test('changes with a position are returned, the others later, and no statement fails', async () => {
-    await until(
-      'it takes writes',
-      async () => (await call('POST', USERS, { email: freshAddress() })).status === 201,
-    );
+    const created = async () => (await call('POST', USERS, { email: freshAddress() })).status;
+    await until('it takes writes', async () => (await created()) === 201);
     const end = await endOfFeed(call);
     const ada = await createUser();
     const first = await call('GET', end);
     const grace = await createUser();
     const accepted = Number(await failed());
     await takeWrites(false);
-    await until(
-      'it takes no writes',
-      async () => (await call('POST', USERS, { email: freshAddress() })).status === 503,
-    );
+    await until('it takes no writes', async () => (await created()) === 503);
     await until('the refused write is counted', async () => Number(await failed()) > accepted, {
       seconds: 15,
     });
@@ -135,7 +118,7 @@ describe('while PostgreSQL accepts no writes,', () => {
     expect(await untilTold(failed)).toBe(before);
 
     const waiting = call('GET', `${nextOf(first)}&wait=20`);
-    await untilPolling();
+    await untilPolling(postgres);
     await takeWrites(true);
     expect((await waiting).body).toEqual([change('user.created', grace, 1)]);
   }, 60_000);

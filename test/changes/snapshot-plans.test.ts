@@ -5,7 +5,7 @@ import { type Reading, selectOfAll, selectOfUser } from '../../lib/changes/feed-
 import { ChangeNumbering } from '../../lib/changes/numbering.ts';
 import { hold } from '../stage/locks.ts';
 import { migratedDatabase } from '../stage/opened-database.ts';
-import { prepare, type Statement, statementsRunBy } from '../stage/statements.ts';
+import { prepare, statementsRunBy } from '../stage/statements.ts';
 
 /** How often changes are numbered while a snapshot is open, and how many each time. */
 const NUMBERINGS = 3000;
@@ -22,11 +22,11 @@ const migrated = migratedDatabase(async (client) => {
     await client.query(`VACUUM ANALYZE ${table}`);
 });
 
-/** The statements are prepared once, before there is a change, as on a connection of the service. */
-const prepared = new Map<string, string>();
+/** The statements that were run, by the names under which they are prepared, once, as on a connection of the service. */
+const ran: { readonly name: string; readonly values: readonly unknown[] }[] = [];
 
 const statements = statementsRunBy(async ({ sql: text, name }, values) => {
-  prepared.set(text, name);
+  ran.push({ name, values });
   return (await migrated.client.query({ text, name, values: [...values] })).rows;
 });
 
@@ -60,31 +60,19 @@ const looks = {
 /** The pages of 8 KB that each query reads, by PostgreSQL's count for this connection. */
 async function pagesOfLooks() {
   const pages: Record<string, number> = {};
-  for (const [title, look] of Object.entries(looks)) {
-    pages[title] = await pagesOf(look);
-  }
+  for (const [title, look] of Object.entries(looks)) pages[title] = await pagesOf(look);
   return pages;
 }
 
 async function pagesOf(look: () => Promise<unknown>): Promise<number> {
-  const sent: Statement[] = [];
-  const run = statements.run;
-  Object.assign(statements, {
-    run: (text: { readonly sql: string }, values: readonly unknown[]) => {
-      sent.push({ sql: text.sql, parameters: values });
-      return run(text as never, values);
-    },
-  });
+  ran.length = 0;
   await look();
-  Object.assign(statements, { run });
   let pages = 0;
-  for (const { sql, parameters } of sent) {
-    const values = parameters.map((value) =>
-      value === undefined || value === null ? 'NULL' : pg.escapeLiteral(`${value}`),
-    );
-    const given = values.length > 0 ? `(${values})` : '';
+  for (const { name, values } of ran) {
+    const literals = values.map((value) => (value == null ? 'NULL' : pg.escapeLiteral(`${value}`)));
+    const given = literals.length > 0 ? `(${literals})` : '';
     const { rows } = await migrated.client.query(
-      `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE "${prepared.get(sql)}" ${given}`,
+      `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE "${name}" ${given}`,
     );
     const { Plan } = rows[0]['QUERY PLAN'][0];
     pages += Plan['Shared Hit Blocks'] + Plan['Shared Read Blocks'];
