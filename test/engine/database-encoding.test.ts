@@ -4,25 +4,18 @@ import { migrations } from '../../lib/migrations/index.ts';
 import type { SendSql } from '../../lib/postgres/index.ts';
 import { compile } from '../../lib/postgres/prepared-statement.ts';
 import { engineProfile } from '../../lib/postgres/sessions/engine-profile.ts';
-import { createDatabase } from '../stage/postgres.ts';
+import type { createDatabase } from '../stage/postgres.ts';
 import { freshAddress, readResponse, refusal, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
-import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
 type Database = Awaited<ReturnType<typeof createDatabase>>;
 
 /** A service with a database in this encoding, which `prepare` changes before the service starts. */
 async function start(encoding: string, prepare?: (database: Database) => Promise<void>) {
-  const [database, issuer] = await Promise.all([createDatabase({ encoding }), startIssuer()]);
-  await prepare?.(database);
   const variables = { SVC_POSTGRES_MIGRATE: String(!prepare) };
-  const service = await startService(variables, { database, issuer }, { waitsUntilReady: false });
-  onTestFinished(async () => {
-    await service.stop();
-    await issuer.stop();
-    await database.drop();
-  });
+  const service = await startService(variables, undefined, { encoding, prepare, waitsUntilReady: false });
+  onTestFinished(service.stop);
   return {
     call: async (...request: Parameters<typeof service.call>) => readResponse(await service.call(...request)),
     logged: async () => JSON.stringify(await service.events()),

@@ -1,14 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import { expect, type TestContext, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { Database } from '../../lib/postgres/index.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
-import { administer } from '../stage/administration.ts';
 import { freshKey } from '../stage/keyed.ts';
 import { hold } from '../stage/locks.ts';
 import { settingsFor } from '../stage/opened-database.ts';
-import { createDatabase } from '../stage/postgres.ts';
 import {
   BATCH,
   freshAddress,
@@ -19,45 +17,35 @@ import {
   type UserBody,
   user,
 } from '../stage/responses.ts';
+import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 import { prepare } from '../stage/statements.ts';
-import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
-/** A service whose database has these settings, and an administrator of the database. */
-async function start({ onTestFinished }: TestContext, setting?: string, variables: Variables = {}) {
-  const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
-  const admin = await administer(database.name);
-  if (setting) await admin.query(`ALTER DATABASE ${database.name} SET ${setting}`);
-  const service = await startService(variables, { database, issuer });
-  const { call } = service;
-  onTestFinished(async () => {
-    await service.stop();
-    await issuer.stop();
-    await admin.end();
-    await database.drop();
+/** A service for one test whose database has this setting, and an administrator of the database. */
+async function start(setting?: string, variables: Variables = {}) {
+  const service = await startService(variables, undefined, {
+    prepare: async (database) =>
+      setting && inDatabase(database, `ALTER DATABASE ${database.name} SET ${setting}`),
   });
+  onTestFinished(service.stop);
   return {
-    database,
-    issuer,
-    admin,
-    call: async (...request: Parameters<typeof call>) => readResponse(await call(...request)),
+    ...service,
+    query: (...statements: readonly string[]) => inDatabase(service.database, ...statements),
+    call: async (...request: Parameters<typeof service.call>) => readResponse(await service.call(...request)),
   };
 }
 
-test('a taken email is 409 while its index is rebuilt', async (context) => {
-  const { database, admin, call } = await start(context);
+test('a taken email is 409 while its index is rebuilt', async () => {
+  const { database, query, call } = await start();
   const [email, other] = [freshAddress(), freshAddress()];
   await call('POST', USERS, { email });
   const { id } = (await call('POST', USERS, { email: other })).body as UserBody;
   // The old index stays under another name as long as a transaction may read it.
   const reader = await hold(database, 'SELECT FROM users LIMIT 1');
-  const rebuilt = admin.query('REINDEX INDEX CONCURRENTLY users_email_key');
-  const watcher = await administer(database.name);
-  await until('the old index has another name', async () => {
-    const old = "SELECT FROM pg_class WHERE relname = 'users_email_key_ccold'";
-    return (await watcher.query(old)).length > 0;
-  });
+  const rebuilt = query('REINDEX INDEX CONCURRENTLY users_email_key');
+  const old = "SELECT FROM pg_class WHERE relname = 'users_email_key_ccold'";
+  await until('the old index has another name', async () => (await query(old)).length > 0);
   const headers = { 'idempotency-key': freshKey() };
   const responses = [
     await call('POST', USERS, { email }),
@@ -68,15 +56,14 @@ test('a taken email is 409 while its index is rebuilt', async (context) => {
   ];
   await reader.release();
   await rebuilt;
-  await watcher.end();
 
   expect(responses.map(({ status }) => status)).toEqual([409, 409, 409, 409, 200]);
 });
 
-test.for<Variables>([{}, { SVC_POSTGRES_POOLER: 'transaction' }, { SVC_POSTGRES_ENGINE: 'distributed' }])(
+test.each<Variables>([{}, { SVC_POSTGRES_POOLER: 'transaction' }, { SVC_POSTGRES_ENGINE: 'distributed' }])(
   'null is null, and NULL a text, with array_nulls = off of the database and %o',
-  async (variables, context) => {
-    const { call } = await start(context, 'array_nulls = off', variables);
+  async (variables) => {
+    const { call } = await start('array_nulls = off', variables);
     const [one, other] = [{ email: freshAddress() }, { email: freshAddress() }];
     const created = await call('POST', USERS, one);
     const { id } = created.body as UserBody;
@@ -99,12 +86,11 @@ test.for<Variables>([{}, { SVC_POSTGRES_POOLER: 'transaction' }, { SVC_POSTGRES_
   },
 );
 
-test('a session has every setting that the role must have behind a pooler, whatever the database sets', async (context) => {
-  const { database } = await start(context, 'jit = on');
+test('a session has every setting that the role must have behind a pooler, whatever the database sets', async () => {
+  const { database } = await start('jit = on');
   const page = readFileSync(join(import.meta.dirname, '../../infra/postgresql/README.md'), 'utf8');
-  const settings = [...page.matchAll(/ set (\w+) = '?([^;']+)'?;/g)].map(([, name, value]) => ({
-    name,
-    value,
+  const settings = Array.from(page.matchAll(/ set (?<name>\w+) = '?(?<value>[^;']+)'?;/g), ({ groups }) => ({
+    ...groups,
   }));
   const read = prepare<{ names: readonly unknown[] }, unknown>(
     new Database(settingsFor(database)).statements,
@@ -116,24 +102,25 @@ test('a session has every setting that the role must have behind a pooler, whate
   expect(await read({ names: settings.map(({ name }) => name) })).toEqual(settings);
 });
 
-test('a policy refuses statements, and hides no user from them', async (context) => {
-  const { admin, database, issuer, call } = await start(context);
-  const { id } = (await call('POST', USERS, { email: freshAddress() })).body as UserBody;
+test('a policy refuses statements, and hides no user from them', async () => {
+  const owner = await start();
+  const { id } = (await owner.call('POST', USERS, { email: freshAddress() })).body as UserBody;
   const role = `role_${id.replaceAll('-', '')}`;
-  await admin.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'`);
-  await admin.query(`GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`);
-  await admin.query('ALTER TABLE users ENABLE ROW LEVEL SECURITY');
+  await owner.query(
+    `CREATE ROLE ${role} LOGIN PASSWORD 'secret'`,
+    `GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`,
+    'ALTER TABLE users ENABLE ROW LEVEL SECURITY',
+  );
   const settings = {
     SVC_POSTGRES_USER: role,
     SVC_POSTGRES_PASSWORD: 'secret',
     SVC_POSTGRES_MIGRATE: 'false',
   };
-  const service = await startService(settings, { database, issuer }, { waitsUntilReady: false });
+  const service = await startService(settings, owner, { waitsUntilReady: false });
   const { status } = await service.call('GET', USERS + id);
   const events = await service.events();
   await service.stop();
-  await admin.query(`DROP OWNED BY ${role}`);
-  await admin.query(`DROP ROLE ${role}`);
+  await owner.query(`DROP OWNED BY ${role}`, `DROP ROLE ${role}`);
 
   expect(status).toBeGreaterThanOrEqual(500);
   expect(events).toContainEqual(
@@ -141,8 +128,8 @@ test('a policy refuses statements, and hides no user from them', async (context)
   );
 });
 
-test('a transaction that PostgreSQL ends at a limit of the database is 503', async (context) => {
-  const { database, call } = await start(context, "transaction_timeout = '500'");
+test('a transaction that PostgreSQL ends at a limit of the database is 503', async () => {
+  const { database, call } = await start("transaction_timeout = '500'");
   const { id } = (await call('POST', USERS, { email: freshAddress() })).body as UserBody;
   const user = `SELECT FROM users WHERE id = '${id}' FOR UPDATE`;
   const lock = await hold(database, 'SET LOCAL transaction_timeout = 0', user);

@@ -3,10 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
-import { AUTHENTICATION_OK, errorResponse, messagesThrough } from '../stage/postgres-messages.ts';
+import { errorResponse } from '../stage/postgres-messages.ts';
 import { startProxy } from '../stage/proxy.ts';
 import { USERS } from '../stage/responses.ts';
 import { serviceOver } from '../stage/service-over.ts';
+import { answerAtStart } from '../stage/session-start.ts';
 import { until } from '../stage/until.ts';
 
 const postgres = forAllTests(() => startDisposablePostgres());
@@ -27,11 +28,7 @@ test('an outage of PostgreSQL is logged once with its cause, again if the cause 
   await sleep(1100);
   await call('GET', USERS);
   await proxy.pass();
-  proxy.answersThrough(() =>
-    messagesThrough((_type, message) =>
-      message.equals(AUTHENTICATION_OK) ? errorResponse('57P03') : message,
-    ),
-  );
+  answerAtStart(proxy, errorResponse('57P03'));
   await until('the new cause is logged', async () => {
     await call('GET', USERS);
     return (await find('postgres_unavailable')).length > 1;
@@ -44,9 +41,8 @@ test('an outage of PostgreSQL is logged once with its cause, again if the cause 
     { ...expected, cause: { code: 'ECONNREFUSED', message: expect.stringContaining('ECONNREFUSED') } },
     { ...expected, cause: { code: '57P03', message: 'fault' } },
   ]);
-  expect(await find('postgres_available')).toMatchObject([
-    { level: 'info', duration_ms: expect.any(Number) },
-  ]);
+  const available = { level: 'info', duration_ms: expect.any(Number) };
+  expect(await find('postgres_available')).toMatchObject([available]);
   for (const event of await find('postgres_unavailable')) {
     expect(event).not.toHaveProperty('request_id');
     expect(event.cause).not.toHaveProperty('stack');
@@ -56,14 +52,9 @@ test('an outage of PostgreSQL is logged once with its cause, again if the cause 
 test('refused further sessions are logged once a second at most, with their number', async () => {
   const { create, find, address } = await start();
   await create();
-  proxy.answersThrough(() =>
-    messagesThrough((_type, message) =>
-      message.equals(AUTHENTICATION_OK) ? errorResponse('53300') : message,
-    ),
-  );
-  onTestFinished(() => proxy.pass());
+  answerAtStart(proxy, errorResponse('53300'));
   await until('a later line counts several', async () => {
-    await Promise.all([create(), create(), create(), create(), create(), create()]);
+    await Promise.all(Array.from({ length: 6 }, create));
     return (await find('postgres_sessions_refused')).some(({ count }) => Number(count) > 1);
   });
 
@@ -80,17 +71,12 @@ test('the end of a session during a statement is logged with what PostgreSQL say
     call('POST', `${USERS}batch`, { items: [{ email: `${id}@example.com` }] }),
     postgres.query(`SELECT pg_sleep(0.1)`),
   ]);
-  await postgres.query(`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
-    $$ BEGIN PERFORM pg_sleep(5); RETURN new; END $$`);
-  await postgres.query('CREATE TRIGGER wait BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION wait()');
-  onTestFinished(async () => {
-    await postgres.query(['DROP TRIGGER wait ON users', 'DROP FUNCTION wait']);
-  });
+  await postgres.query(`
+    CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(5); RETURN new; END $$;
+    CREATE TRIGGER wait BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION wait()`);
+  onTestFinished(async () => void (await postgres.query('DROP FUNCTION wait CASCADE')));
   const response = create();
-  await until('a statement runs', async () => {
-    return (await postgres.query("SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'")).length > 0;
-  });
-  await postgres.terminate("wait_event = 'PgSleep'");
+  await until('a statement runs', async () => (await postgres.terminate("wait_event = 'PgSleep'")) > 0);
 
   expect((await response).status).toBe(503);
   expect(await find('postgres_session_closed')).toMatchObject([
@@ -127,9 +113,7 @@ test.each([{ SVC_POSTGRES_POOLER: 'transaction' }, { SVC_POSTGRES_ENGINE: 'distr
   async (variables) => {
     const role = `role_${randomBytes(4).toString('hex')}`;
     await postgres.query(`CREATE ROLE ${role} SUPERUSER LOGIN`);
-    onTestFinished(async () => {
-      await postgres.query(`DROP ROLE ${role}`);
-    });
+    onTestFinished(async () => void (await postgres.query(`DROP ROLE ${role}`)));
     const user = { ...variables, SVC_POSTGRES_USER: role, SVC_POSTGRES_MIGRATE: 'false' };
     const unlimited = await start(user);
     await Promise.all([unlimited.create(), unlimited.create()]);

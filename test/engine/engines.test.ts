@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import { runMigrations } from '../../lib/migrations/index.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
@@ -8,7 +8,6 @@ import { createDatabase } from '../stage/postgres.ts';
 import { addressOf, startProxy, through } from '../stage/proxy.ts';
 import { freshAddress } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
-import { startIssuer } from '../stage/tokens.ts';
 
 /** Features that an engine may lack. */
 const PECULIAR = [
@@ -22,8 +21,7 @@ const PECULIAR = [
 
 /** Everything that an instance sends to PostgreSQL, from its first migration to a create under a key. */
 async function sentBy(variables: Variables): Promise<string> {
-  const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
-  const proxy = await startProxy(database);
+  const proxy = await startProxy(inject('postgres'));
   let sent = '';
   proxy.requestsThrough(() =>
     through(async (chunk, push) => {
@@ -31,11 +29,8 @@ async function sentBy(variables: Variables): Promise<string> {
       push(chunk);
     }),
   );
-  const service = await startService({ ...addressOf(proxy), ...variables }, { database, issuer });
-  onTestFinished(async () => {
-    await service.stop();
-    await Promise.all([proxy.stop(), issuer.stop(), database.drop()]);
-  });
+  const service = await startService({ ...addressOf(proxy), ...variables });
+  onTestFinished(() => service.stop().then(() => proxy.stop()));
   const headers = { 'idempotency-key': 'some-key' };
   const created = await service.call('POST', '/api/v1/users/', { email: freshAddress() }, { headers });
   expect(created.status).toBe(201);

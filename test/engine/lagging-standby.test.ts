@@ -7,14 +7,12 @@ import { errorResponse, messagesThrough } from '../stage/postgres-messages.ts';
 import { lateAtFirst, startProxy, type TcpProxy } from '../stage/proxy.ts';
 import { probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { type Address, migrateAlone, serviceOver } from '../stage/service-over.ts';
+import { answerAtStart } from '../stage/session-start.ts';
 import { startStandby } from '../stage/standby.ts';
 import { until } from '../stage/until.ts';
 
 /** The replication lag of the standby in milliseconds. */
 const LAG = 400;
-
-/** The type of the message that accepts or requires an authentication. */
-const AUTHENTICATION = 'R';
 
 const primary = forAllTests(() => startDisposablePostgres());
 const standby = forAllTests(() => startStandby(primary, { recovery_min_apply_delay: `${LAG}ms` }));
@@ -28,14 +26,6 @@ const start = (hosts: readonly Address[], variables: Variables = {}) =>
 /** Until the test ends, new sessions at this host take this many milliseconds. */
 function delaySessions(proxy: TcpProxy, milliseconds: number): void {
   proxy.answersThrough(lateAtFirst(milliseconds));
-  onTestFinished(() => proxy.pass());
-}
-
-/** Until the test ends, this host accepts no further session. */
-function refuseSessions(proxy: TcpProxy): void {
-  proxy.answersThrough(() =>
-    messagesThrough((type, message) => (type === AUTHENTICATION ? errorResponse('53300') : message)),
-  );
   onTestFinished(() => proxy.pass());
 }
 
@@ -72,7 +62,7 @@ test('a primary that becomes slow is still used, and reads see every write', asy
 test('a primary that accepts no further session is not treated as a standby', async () => {
   const service = await start([toPrimary, toStandby]);
   await service.create();
-  refuseSessions(toPrimary);
+  answerAtStart(toPrimary, errorResponse('53300'));
   const attempts = toPrimary.accepted;
   const began = performance.now();
 
@@ -116,9 +106,8 @@ test('a standby is used while no host accepts writes, and no longer when one doe
   const service = await start([toPrimary, toStandby]);
   const { body } = await service.create();
   const path = USERS + (body as UserBody).id;
-  await until('the standby has it', async () => {
-    return (await standby.query(`SELECT FROM users WHERE id = '${(body as UserBody).id}'`)).length === 1;
-  });
+  const stored = `SELECT FROM users WHERE id = '${(body as UserBody).id}'`;
+  await until('the standby has it', async () => (await standby.query(stored)).length === 1);
   await toPrimary.refuse();
 
   await service.untilRead(200, { path, seconds: 3 });
@@ -135,7 +124,7 @@ test('a standby is left when the primary is available again and accepts no furth
   await toPrimary.refuse();
   await service.untilRead(200, { seconds: 5 });
 
-  refuseSessions(toPrimary);
+  answerAtStart(toPrimary, errorResponse('53300'));
   await toPrimary.accept();
   await service.untilRead(503, { seconds: 3 });
   await toPrimary.pass();

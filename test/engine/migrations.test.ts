@@ -1,5 +1,4 @@
 import { sql } from 'kysely';
-import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { createIndexConcurrently } from '../../lib/migrations/concurrent-index.ts';
 import { migrations, runMigrations } from '../../lib/migrations/index.ts';
@@ -99,8 +98,8 @@ test('a schema with later migrations is not changed, also by a role without righ
 
 test('an index that a failed attempt left is built again', async () => {
   const made = await migratedDatabase();
-  await made.admin.query("INSERT INTO users (id, email, full_name) VALUES (gen_random_uuid(), 'a@b', 'Ada')");
-  await made.admin.query("INSERT INTO users (id, email, full_name) VALUES (gen_random_uuid(), 'c@d', 'Ada')");
+  await made.admin.query(`INSERT INTO users (id, email, full_name)
+    VALUES (gen_random_uuid(), 'a@b', 'Ada'), (gen_random_uuid(), 'c@d', 'Ada')`);
   const broken = made.admin.query(
     'CREATE UNIQUE INDEX CONCURRENTLY users_full_name_idx ON users (full_name)',
   );
@@ -125,7 +124,7 @@ test('no write waits behind a schema change that waits itself', async () => {
   const running = migrate(made.settings, { ...migrations, '9001-note': addColumn });
   await untilUnderWay(1, made.database);
   // Without a limit it would wait until the reader ends.
-  await made.admin.query("INSERT INTO users (id, email) VALUES (gen_random_uuid(), 'ada@example.com')");
+  await addUser(made);
   await reader.release();
   await running;
 
@@ -154,18 +153,18 @@ test('a migration fails if the network forgets its connection, and the next one 
 });
 
 /** A session that keeps a snapshot until its end. */
-async function startDump({ host, port, user, password, name }: Awaited<ReturnType<typeof createDatabase>>) {
-  const dump = new pg.Client({ host, port, user, password, database: name, application_name: 'pg_dump' });
-  await dump.connect();
-  await dump.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
-  await dump.query('SELECT 1 FROM pg_class');
-  return dump;
-}
+const startDump = (database: Awaited<ReturnType<typeof createDatabase>>) =>
+  hold(
+    database,
+    "SET application_name = 'pg_dump'",
+    'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ',
+    'SELECT 1 FROM pg_class',
+  );
 
 test('the migrations of an empty database do not wait for an old transaction', async () => {
   const { database, settings } = await emptyDatabase();
   const dump = await startDump(database);
-  onTestFinished(() => dump.end());
+  onTestFinished(dump.release);
 
   await runMigrations(settings);
 });
@@ -179,25 +178,16 @@ test('a migration that waits for an old transaction logs for which session it wa
   const waits: Record<string, unknown>[] = [];
   const log = (event: string, fields: Record<string, unknown> = {}) =>
     void (event === 'migration_waiting' && waits.push(fields));
-  const migrated = runMigrations(settings, undefined, {
-    debug: log,
-    info: log,
-    warning: log,
-    error: log,
-  });
+  const migrated = runMigrations(settings, undefined, { debug: log, info: log, warning: log, error: log });
   await until('it is logged', () => waits.length > 0, { seconds: 20 });
-  await dump.end();
+  await dump.release();
   await migrated;
 
   expect(waits).toMatchObject([
     {
       migration: '0002-inactive-users',
       waits_for: [
-        {
-          pid: expect.any(Number),
-          application_name: 'pg_dump',
-          transaction_age_ms: expect.any(Number),
-        },
+        { pid: expect.any(Number), application_name: 'pg_dump', transaction_age_ms: expect.any(Number) },
       ],
     },
   ]);

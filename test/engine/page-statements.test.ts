@@ -1,11 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { createDatabase } from '../stage/postgres.ts';
 import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
-import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../infra/postgresql/README.md'), 'utf8');
@@ -122,12 +120,9 @@ test('the documented UPDATE by SQL increases the version and writes the change',
 });
 
 test('an older state of the database is migrated at once, and an empty one only later', async () => {
-  const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
-  const service = await startService({}, { database, issuer });
-  onTestFinished(async () => {
-    await service.stop();
-    await Promise.all([issuer.stop(), database.drop()]);
-  });
+  const service = await startService();
+  const { database } = service;
+  onTestFinished(service.stop);
   const migrated = async () =>
     (await service.events()).filter(({ event }) => event === 'database_migrated').length;
   await until('it is migrated', async () => (await migrated()) === 1);

@@ -1,5 +1,6 @@
 import { beforeAll, expect, inject, test } from 'vitest';
 import { administratorOf } from '../stage/administration.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { ERROR_RESPONSE, messagesThrough } from '../stage/postgres-messages.ts';
 import { addressOf, startProxy } from '../stage/proxy.ts';
 import { freshAddress, refusal, USERS } from '../stage/responses.ts';
@@ -7,16 +8,14 @@ import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const CALLERS = 30;
 
-let proxy: Awaited<ReturnType<typeof startProxy>>;
+const proxy = forAllTests(() => startProxy(inject('postgres')));
 
 // The messages of PostgreSQL if `lc_messages` is German. Field V stays the same, and pg does not read it.
-beforeAll(async () => {
-  proxy = await startProxy(inject('postgres'));
+beforeAll(() =>
   proxy.answersThrough(() =>
     messagesThrough((type, message) => (type === ERROR_RESPONSE ? translated(message) : message)),
-  );
-  return () => proxy.stop();
-});
+  ),
+);
 
 function translated(message: Buffer): Buffer {
   const german = Buffer.from(message.toString('latin1').replace('SERROR\0', 'SFEHLER\0'), 'latin1');

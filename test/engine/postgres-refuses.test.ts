@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { ASKS_FOR_PASSWORD, AUTHENTICATION_OK, messagesThrough } from '../stage/postgres-messages.ts';
@@ -17,12 +17,11 @@ beforeAll(async () => {
   admin = await administer();
   await admin.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'`);
   await admin.query(`CREATE DATABASE ${database} TEMPLATE template0 OWNER ${role} STRATEGY FILE_COPY`);
-});
-
-afterAll(async () => {
-  await admin.query(`DROP DATABASE ${database} WITH (FORCE)`);
-  await admin.query(`DROP ROLE ${role}`);
-  await admin.end();
+  return async () => {
+    await admin.query(`DROP DATABASE ${database} WITH (FORCE)`);
+    await admin.query(`DROP ROLE ${role}`);
+    await admin.end();
+  };
 });
 
 const { call } = serviceUnderTest(() => ({

@@ -6,9 +6,10 @@ import { getUser } from '../../handlers/users/get.ts';
 import { listUsers } from '../../handlers/users/list.ts';
 import { updateUser } from '../../handlers/users/update.ts';
 import type { Handler } from '../../lib/http/gateway.ts';
-import { administer } from '../stage/administration.ts';
+import { administratorOf } from '../stage/administration.ts';
 import { startComposition } from '../stage/composition.ts';
-import { eventOf } from '../stage/events.ts';
+import { type EventParticulars, eventOf } from '../stage/events.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import type { UserBody } from '../stage/responses.ts';
 import { prepare } from '../stage/statements.ts';
 import { until } from '../stage/until.ts';
@@ -16,32 +17,29 @@ import { until } from '../stage/until.ts';
 /** Half a second before and after the times of the user, which have all digits. */
 const FILTERS = 'created_after=2001-02-03T04:05:06.289Z&created_before=2001-02-03T04:05:07.289Z';
 
-let stage: Awaited<ReturnType<typeof startComposition>>;
+// With one connection the settings of its session apply to every later statement.
+const stage = forAllTests(() => startComposition({ SVC_POSTGRES_POOL_SIZE: '1' }));
+const admin = administratorOf(stage);
 let user: UserBody;
-let set: (values: { name: string; value: string }) => Promise<unknown>;
 let usual: readonly string[];
 
-// With one connection the settings of its session apply to every later statement.
 beforeAll(async () => {
-  stage = await startComposition({ SVC_POSTGRES_POOL_SIZE: '1' });
-  user = await stage.createUser({ full_name: 'Ünïcødé "\\ 漢字 😀' });
+  user = await stage.createUser();
   await setTimes();
-  set = prepare(
-    stage.service.database.statements,
-    'SELECT',
-    ({ name, value }) => sql`select set_config(${name}, ${value}, false)`,
-  );
   usual = await responses();
-  return () => stage.stop();
 });
 
+const set = (name: string, value: string) =>
+  prepare(
+    stage.service.database.statements,
+    'SELECT',
+    (given: { name: string; value: string }) => sql`select set_config(${given.name}, ${given.value}, false)`,
+  )({ name, value });
+
 /** A time of standard time and one of daylight saving time. */
-async function setTimes(): Promise<void> {
-  const admin = await administer(stage.database.name);
-  await admin.query(`UPDATE users SET created_at = '2001-02-03T04:05:06.789Z',
+const setTimes = () =>
+  admin.query(`UPDATE users SET created_at = '2001-02-03T04:05:06.789Z',
     updated_at = '2001-07-08T09:10:11.120Z', version = 1, full_name = 'Ünïcødé "\\ 漢字 😀'`);
-  await admin.end();
-}
 
 /** The bytes of the user, the list, the changes, and of an update of the name without its time. */
 async function responses(): Promise<readonly string[]> {
@@ -55,18 +53,14 @@ async function responses(): Promise<readonly string[]> {
   return [...read, updated.replace(/"updated_at":"[^"]{24}"/, '"updated_at":""')];
 }
 
-type Particulars = { readonly id?: string; readonly query?: string; readonly body?: string };
-
 async function bytesOf(
   endpoint: { bind(service: never): Handler },
   name: string,
-  { query, ...particulars }: Particulars,
+  { query, ...particulars }: EventParticulars & { readonly query?: string },
 ): Promise<string> {
-  const token = await stage.issuer.sign();
-  const event = await eventOf(name, { token, ...particulars });
-  const { statusCode, body } = await endpoint.bind(stage.service as never)(
-    query === undefined ? event : { ...event, rawQueryString: query },
-  );
+  const event = await eventOf(name, { token: await stage.issuer.sign(), ...particulars });
+  const rawQueryString = query ?? event.rawQueryString;
+  const { statusCode, body } = await endpoint.bind(stage.service as never)({ ...event, rawQueryString });
   return `${statusCode} ${body}`;
 }
 
@@ -87,7 +81,7 @@ describe('responses are identical byte for byte', () => {
   );
 
   test.each(styles)('with DateStyle %s', async (style) => {
-    await set({ name: 'DateStyle', value: style });
+    await set('DateStyle', style);
 
     expect(await responses()).toEqual(usual);
   });
@@ -96,7 +90,7 @@ describe('responses are identical byte for byte', () => {
     ['bytea_output', 'escape'],
     ['extra_float_digits', '-15'],
   ])('if %s is %s', async (name, value) => {
-    await set({ name, value });
+    await set(name, value);
 
     expect(await responses()).toEqual(usual);
   });
@@ -104,13 +98,13 @@ describe('responses are identical byte for byte', () => {
   test('with a TimeZone of each offset, with and without daylight saving time', {
     timeout: 120_000,
   }, async () => {
-    await set({ name: 'DateStyle', value: 'SQL, DMY' });
+    await set('DateStyle', 'SQL, DMY');
     const zones = await namesOf(
       'SELECT min(name) AS name FROM pg_timezone_names GROUP BY abbrev, utc_offset, is_dst',
     );
 
     expect(zones.length).toBeGreaterThan(50);
-    expect(await differing(zones, (value) => set({ name: 'TimeZone', value }))).toEqual([]);
+    expect(await differing(zones, (zone) => set('TimeZone', zone))).toEqual([]);
   });
 
   test('with each client encoding that PostgreSQL supports', { timeout: 120_000 }, async () => {
@@ -139,19 +133,10 @@ async function differing(
 
 /** A session cannot change its encoding later, so the database sets it for new sessions. */
 async function giveToSessions(encoding: string): Promise<void> {
-  const { name } = stage.database;
-  const admin = await administer(name);
-  await admin.query(`ALTER DATABASE ${name} SET client_encoding = '${encoding}'`);
-  await admin.terminate(name);
-  await admin.end();
+  await admin.setForSessions('client_encoding', encoding);
   await until('a session has begun', async () =>
     (await bytesOf(getUser, 'getUser', { id: user.id })).startsWith('200'),
   );
 }
 
-async function namesOf(query: string): Promise<readonly string[]> {
-  const admin = await administer();
-  const rows = await admin.query(query);
-  await admin.end();
-  return rows.map(({ name }) => String(name));
-}
+const namesOf = async (query: string) => (await admin.query(query)).map(({ name }) => String(name));

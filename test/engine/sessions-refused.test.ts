@@ -7,9 +7,9 @@ import { errorResponse, messagesThrough } from '../stage/postgres-messages.ts';
 import { startProxy } from '../stage/proxy.ts';
 import { BATCH, freshAddress, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { migrateAlone, serviceOver } from '../stage/service-over.ts';
+import { answerAtStart } from '../stage/session-start.ts';
 import { until } from '../stage/until.ts';
 
-const AUTHENTICATION = 'R';
 const BACKEND_KEY_DATA = 'K';
 
 const postgres = forAllTests(() => startDisposablePostgres());
@@ -41,10 +41,7 @@ test('without room for another session, the existing sessions serve reads and wr
   const before = await statusesFor(1500, 16, service.create);
   await statusesFor(100, 4, read);
 
-  proxy.answersThrough(() =>
-    messagesThrough((type, message) => (type === AUTHENTICATION ? errorResponse('53300') : message)),
-  );
-  onTestFinished(() => proxy.pass());
+  answerAtStart(proxy, errorResponse('53300'));
   const writes = "query like 'insert into users%' or query like 'with %insert into users%'";
   await postgres.terminate(`pid = (select min(pid) from pg_stat_activity where ${writes})`);
   await sleep(100);
@@ -83,14 +80,13 @@ test('while PostgreSQL is read-only, refused writes keep their sessions, and one
 test('when the name resolves to another host, the service connects there', async () => {
   const service = await start();
   await service.create();
-  await postgres.query('ALTER SYSTEM SET default_transaction_read_only = on');
-  await postgres.query('SELECT pg_reload_conf()');
+  await postgres.query(['ALTER SYSTEM SET default_transaction_read_only = on', 'SELECT pg_reload_conf()']);
   onTestFinished(async () => {
     await postgres.query([
       'SET default_transaction_read_only = off',
       'ALTER SYSTEM RESET default_transaction_read_only',
+      'SELECT pg_reload_conf()',
     ]);
-    await postgres.query('SELECT pg_reload_conf()');
   });
   await until('writes are 503', async () => (await service.create()).status === 503);
 
@@ -102,19 +98,15 @@ test('when the name resolves to another host, the service connects there', async
 });
 
 test.each([
-  [
-    'session ids differ from PostgreSQL’s process ids',
-    () =>
-      proxy.answersThrough(() =>
-        messagesThrough((type, message) => {
-          if (type === BACKEND_KEY_DATA) message.writeInt32BE(message.readInt32BE(5) + 100_000, 5);
-          return message;
-        }),
-      ),
-  ],
-  ['the name resolves to another host later', () => {}],
-])('a slow write is not treated as a lost connection if %s', async (_case, interfere) => {
-  interfere();
+  ['session ids differ from PostgreSQL’s process ids', 100_000],
+  ['the name resolves to another host later', 0],
+])('a slow write is not treated as a lost connection if %s', async (_case, difference) => {
+  proxy.answersThrough(() =>
+    messagesThrough((type, message) => {
+      if (type === BACKEND_KEY_DATA) message.writeInt32BE(message.readInt32BE(5) + difference, 5);
+      return message;
+    }),
+  );
   onTestFinished(() => proxy.pass());
   const service = await start();
   const email = freshAddress();

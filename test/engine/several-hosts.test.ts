@@ -90,37 +90,36 @@ describe('the service uses, of several hosts,', () => {
   });
 });
 
-describe('while no host accepts writes', () => {
-  test('reads are 200, writes 503 and /ready 200, until one does', async () => {
-    const undos = [await takesNoWrites(one), await takesNoWrites(other)];
-    const service = await start([one, other]);
+test('while no host accepts writes, reads are 200, writes 503 and /ready 200, until one does', async () => {
+  const undos = [await takesNoWrites(one), await takesNoWrites(other)];
+  const service = await start([one, other]);
 
-    const reads = await Promise.all(
-      Array.from({ length: 20 }, async () => (await service.call('GET', USERS)).status),
-    );
-    expect(new Set(reads)).toEqual(new Set([200]));
-    expect(await service.create()).toEqual(refusal('service_unavailable_error', USERS));
-    expect(await service.call('GET', '/ready')).toEqual(probe('ready'));
+  const reads = await Promise.all(
+    Array.from({ length: 20 }, async () => (await service.call('GET', USERS)).status),
+  );
+  expect(new Set(reads)).toEqual(new Set([200]));
+  expect(await service.create()).toEqual(refusal('service_unavailable_error', USERS));
+  expect(await service.call('GET', '/ready')).toEqual(probe('ready'));
 
-    await undos[1]?.();
-    await service.untilWritten();
-    // No connection to the host without writes is left.
-    const created = await Promise.all(Array.from({ length: 30 }, () => service.create()));
-    expect(new Set(created.map(({ status }) => status))).toEqual(new Set([201]));
-    for (const response of created) expect(await hasUser(other, response)).toBe(true);
-    await until('it has no connection', async () => (await one.countSessions()) === 0);
-  });
+  await undos[1]?.();
+  await service.untilWritten();
+  // No connection to the host without writes is left.
+  const created = await Promise.all(Array.from({ length: 30 }, () => service.create()));
+  expect(new Set(created.map(({ status }) => status))).toEqual(new Set([201]));
+  for (const response of created) expect(await hasUser(other, response)).toBe(true);
+  await until('it has no connection', async () => (await one.countSessions()) === 0);
 });
 
-describe('a standby serves reads while the first host', () => {
-  test.each(['/nowhere', 'unknown.invalid'])('is %s, which no session can be opened at', async (host) => {
+test.each(['/nowhere', 'unknown.invalid'])(
+  'a standby serves reads while the first host is %s, which no session can be opened at',
+  async (host) => {
     await takesNoWrites(other);
     const service = await start([{ host, port: 5432 }, other]);
 
     expect((await service.call('GET', USERS)).status).toBe(200);
     expect(await service.create()).toEqual(refusal('service_unavailable_error', USERS));
-  });
-});
+  },
+);
 
 /** A fault with this code, of PostgreSQL if it has a severity. */
 const coded = (code: string, severity?: string) => Object.assign(new Error(code), { code, severity });

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { getUser } from '../../handlers/users/get.ts';
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { unavailable } from '../../lib/http/problem.ts';
@@ -10,18 +10,17 @@ import { refusal, responseFromResult } from '../stage/responses.ts';
 
 const INSTANCE = '/api/v1/users/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
 
-const cleanUps: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
+async function start(variables: Variables = {}) {
+  const stage = await startComposition(variables);
+  onTestFinished(stage.stop);
+  return stage;
+}
 
 /** A service with a locked table of users, and a request that waits for it. */
 async function startLocked(variables: Variables) {
-  const stage = await startComposition(variables);
-  cleanUps.push(stage.stop);
+  const stage = await start(variables);
   const table = await holdUsers(stage.database);
-  cleanUps.push(table.release);
+  onTestFinished(table.release);
   const event = await eventOf('getUser', { token: await stage.issuer.sign() });
   const handler = getUser.bind(stage.service);
   const read = async (invocation = {}) => responseFromResult(await handler(event, invocation));
@@ -59,8 +58,7 @@ test('a request, with its statement in PostgreSQL, ends before the time limit of
 });
 
 test('a request whose key is late ends before the time limit of the invocation, and is not served afterwards', async () => {
-  const stage = await startComposition();
-  cleanUps.push(stage.stop);
+  const stage = await start();
   const { issuer, service } = stage;
   const keysAreSent = Promise.withResolvers<void>();
   issuer.answer(async (_request, response) => {
@@ -87,8 +85,7 @@ test('a request whose key is late ends before the time limit of the invocation, 
 });
 
 test('a request after the connections were closed is 503', async () => {
-  const stage = await startComposition();
-  cleanUps.push(stage.stop);
+  const stage = await start();
   await stage.service.database.close(1);
   const event = await eventOf('getUser', { token: await stage.issuer.sign() });
   const response = responseFromResult(await getUser.bind(stage.service)(event));

@@ -6,68 +6,56 @@ import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { BUSY_S } from '../stage/until.ts';
 
-type UnderTest = ReturnType<typeof serviceUnderTest>;
-
-async function insertUsers({ database }: UnderTest, count: number): Promise<readonly string[]> {
-  const rows = await inDatabase(
-    database,
-    `INSERT INTO users (id, email) SELECT gen_random_uuid(), gen_random_uuid() || '@example.com'
-     FROM generate_series(1, ${count}) RETURNING id`,
-  );
-  return rows.map(({ id }) => String(id));
-}
-
-/** From now on the first `count` tries to create a user end in `sqlState`. */
-async function failCreates({ database }: UnderTest, sqlState: string, count: number): Promise<void> {
-  await inDatabase(
-    database,
-    'CREATE SEQUENCE IF NOT EXISTS tries',
-    'ALTER SEQUENCE tries RESTART',
-    `CREATE OR REPLACE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-       IF nextval('tries') <= ${count} THEN RAISE EXCEPTION 'a fault' USING ERRCODE = '${sqlState}'; END IF;
-       RETURN new;
-     END $$`,
-    'CREATE OR REPLACE TRIGGER fail BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION fail()',
-  );
-}
-
-async function countTries({ database }: UnderTest): Promise<number> {
-  const [row] = await inDatabase(database, 'SELECT last_value::int AS count FROM tries');
-  return Number(row?.count);
-}
-
 describe('a statement', () => {
   const service = serviceUnderTest(() => ({ SVC_POSTGRES_STATEMENT_TIMEOUT: '1.5' }));
   const create = (email: string) => service.call('POST', USERS, { email });
 
+  /** From now on the first `count` tries to create a user end in `sqlState`. */
+  const failCreates = (sqlState: string, count: number) =>
+    inDatabase(
+      service.database,
+      'CREATE SEQUENCE IF NOT EXISTS tries',
+      'ALTER SEQUENCE tries RESTART',
+      `CREATE OR REPLACE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         IF nextval('tries') <= ${count} THEN RAISE EXCEPTION 'a fault' USING ERRCODE = '${sqlState}'; END IF;
+         RETURN new;
+       END $$`,
+      'CREATE OR REPLACE TRIGGER fail BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION fail()',
+    );
+
+  async function countTries(): Promise<number> {
+    const [row] = await inDatabase(service.database, 'SELECT last_value::int AS count FROM tries');
+    return Number(row?.count);
+  }
+
   test('with an unknown outcome in PostgreSQL is 503, and is not sent again', async () => {
-    await failCreates(service, '40003', 1);
+    await failCreates('40003', 1);
 
     expect(await create(freshAddress())).toEqual(refusal('service_unavailable_error', USERS));
-    expect(await countTries(service)).toBe(1);
+    expect(await countTries()).toBe(1);
   });
 
   test.each([['40001'], ['40P01']])(
     'that met a conflict is sent again until it succeeds: %s',
     async (code) => {
-      await failCreates(service, code, 6);
+      await failCreates(code, 6);
       const email = freshAddress();
 
       const { status, body } = await create(email);
-      expect({ status, body }).toEqual({ status: 201, body: user({ email }) });
-      expect(await countTries(service)).toBe(7);
+      expect([status, body]).toEqual([201, user({ email })]);
+      expect(await countTries()).toBe(7);
     },
   );
 
   test("with a lasting conflict is 503 when the request's time limit is reached", async () => {
-    await failCreates(service, '40001', 1_000_000);
+    await failCreates('40001', 1_000_000);
     const start = performance.now();
 
     expect(await create(freshAddress())).toEqual(refusal('service_unavailable_error', USERS));
     expect(performance.now() - start).toBeLessThan(1750 + 1000 * BUSY_S);
     // With pauses that grow to a fifth of a second.
-    expect(await countTries(service)).toBeGreaterThan(4);
-    expect(await countTries(service)).toBeLessThan(150);
+    expect(await countTries()).toBeGreaterThan(4);
+    expect(await countTries()).toBeLessThan(150);
   });
 });
 
@@ -111,14 +99,18 @@ describe('if all transactions are serializable by default,', () => {
     ['one row', 1, 0.02],
     ['1,000 rows', 1000, 0],
   ])('32 writers on %s are served, also behind a pooler', async (_rows, count, mostRefused) => {
-    const ids = await insertUsers(pooled, count);
+    const users = await inDatabase(
+      pooled.database,
+      `INSERT INTO users (id, email) SELECT gen_random_uuid(), gen_random_uuid() || '@example.com'
+       FROM generate_series(1, ${count}) RETURNING id`,
+    );
     let turn = 0;
     const statuses: number[] = [];
     const write = async () => {
       for (let round = 0; round < 20; round += 1) {
         turn += 7;
-        const { status } = await pooled.call('PATCH', USERS + ids[turn % count], { full_name: `${turn}` });
-        statuses.push(status);
+        const path = USERS + users[turn % count]?.id;
+        statuses.push((await pooled.call('PATCH', path, { full_name: `${turn}` })).status);
       }
     };
     await Promise.all(Array.from({ length: 32 }, write));

@@ -43,6 +43,12 @@ type Surroundings = {
   readonly issuer: Awaited<ReturnType<typeof startIssuer>>;
 };
 
+type ServiceOptions = DatabaseOptions & {
+  readonly waitsUntilReady?: boolean;
+  /** Changes the empty database before the service starts. */
+  readonly prepare?: ((database: Surroundings['database']) => Promise<unknown>) | undefined;
+};
+
 /**
  * Starts the host with a database and an issuer of its own, or as another instance of an existing service. Its log
  * goes to a file that `events` reads.
@@ -50,11 +56,12 @@ type Surroundings = {
 export async function startService(
   variables: Variables = {},
   beside?: Surroundings,
-  { waitsUntilReady = true, ...options }: DatabaseOptions & { readonly waitsUntilReady?: boolean } = {},
+  { waitsUntilReady = true, prepare, ...options }: ServiceOptions = {},
 ) {
   const [database, issuer] = beside
     ? [beside.database, beside.issuer]
     : await Promise.all([createDatabase(options), startIssuer()]);
+  await prepare?.(database);
   const folder = mkdtempSync(join(tmpdir(), 'user-management-log-'));
   const file = join(folder, 'log');
   const descriptor = openSync(file, 'a');
