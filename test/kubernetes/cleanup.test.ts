@@ -1,11 +1,9 @@
 import { expect, test } from 'vitest';
 import { faultsOf } from './faults.ts';
-import { folder } from './overlays.ts';
-import { type Resource, render } from './render.ts';
+import { renderWith } from './overlays.ts';
+import type { Resource } from './render.ts';
 
-const components = `${folder}/components`;
-const production = render(`${folder}/overlays/production-migrated-by-job`);
-const resources = render(`${components}/release`, render(`${components}/maintenance-job`, production));
+const resources = renderWith(['maintenance-job', 'release'], 'production-migrated-by-job');
 const find = (kind: string): Resource => resources.find((resource) => resource.kind === kind) ?? {};
 
 test('with the component, a CronJob cleans up every ten minutes, one at a time, in the same way as the migration', () => {

@@ -7,17 +7,15 @@ import { alarms, USUAL } from '../../infra/observability/alarms.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { faultsOf } from './faults.ts';
 import { byName, hasKubectl, kustomize } from './kustomize.ts';
-import { folder } from './overlays.ts';
+import { finderIn, folder, renderWith } from './overlays.ts';
 import { type Resource, render } from './render.ts';
 
 const EXAMPLE = `${folder}/examples/production`;
 const resources = render(EXAMPLE);
-const all = (kind: string): Resource[] => resources.filter((resource) => resource.kind === kind);
-const find = (kind: string, name = 'user-management-service'): Resource =>
-  all(kind).find(({ metadata }) => metadata.name === name) ?? {};
+const find = finderIn(resources);
 const pod: Resource = find('Deployment').spec.template;
 const [container] = pod.spec.containers;
-const [job] = all('Job') as [Resource];
+const job = find('Job', 'user-management-service-migration-argo-cd');
 const { data } = find('ConfigMap', 'user-management-service-settings');
 
 /** Resources of operators, whose schemas are not those of Kubernetes. */
@@ -31,12 +29,9 @@ function copyOfExample(name: string, address: string): string {
   const copy = join(scratch, name, 'production');
   cpSync(EXAMPLE, copy, { recursive: true });
   const file = join(copy, 'kustomization.yaml');
-  const [example, ref] = [
-    'https://git.example.com/user-management-service.git//infra/kubernetes',
-    /\?ref=\S+/g,
-  ];
+  const example = 'https://git.example.com/user-management-service.git//infra/kubernetes';
   const content = readFileSync(file, 'utf8').replaceAll(example, address);
-  writeFileSync(file, address.startsWith('.') ? content.replaceAll(ref, '') : content);
+  writeFileSync(file, address.startsWith('.') ? content.replaceAll(/\?ref=\S+/g, '') : content);
   return copy;
 }
 
@@ -91,9 +86,7 @@ test('the authority is trusted by every pod, from a file that is there', () => {
 });
 
 test('the authority is trusted by the cleanup, too', () => {
-  const components = `${folder}/components`;
-  const withCleanup = render(`${components}/maintenance-job`, render(`${folder}/overlays/production`));
-  const rendered = render(`${components}/authority`, withCleanup);
+  const rendered = renderWith(['maintenance-job', 'authority']);
   const cronJob: Resource = rendered.find(({ kind }) => kind === 'CronJob') ?? {};
   const { spec } = cronJob.spec.jobTemplate.spec.template;
 

@@ -1,13 +1,11 @@
 import { expect, test } from 'vitest';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { faultsOf } from './faults.ts';
-import { folder } from './overlays.ts';
-import { type Resource, render } from './render.ts';
+import { finderIn, folder, renderWith } from './overlays.ts';
+import { render } from './render.ts';
 
-const components = `${folder}/components`;
-const resources = render(`${components}/prometheus`, render(`${folder}/overlays/production`));
-const find = (kind: string, name = 'user-management-service'): Resource =>
-  resources.find(({ kind: of, metadata }) => of === kind && metadata.name === name) ?? {};
+const resources = renderWith(['prometheus']);
+const find = finderIn(resources);
 
 test('with the component, metrics are on a port of their own, which the settings open', () => {
   const { template } = find('Deployment').spec;
@@ -41,7 +39,7 @@ test('only allowed namespaces can connect to that port, and to no other', () => 
 });
 
 test('the PodMonitor selects the pods and the port', () => {
-  const [monitor] = render(`${components}/pod-monitor`);
+  const [monitor] = render(`${folder}/components/pod-monitor`);
   const { labels } = find('Deployment').spec.template.metadata;
 
   expect(labels).toMatchObject(monitor?.spec.selector.matchLabels);

@@ -4,6 +4,19 @@ import { type Resource, render } from './render.ts';
 /** The folder of the kustomizations. */
 export const folder = 'infra/kubernetes';
 
+/** An overlay with components. */
+export const renderWith = (components: readonly string[], overlay = 'production'): readonly Resource[] =>
+  components.reduce(
+    (given, name) => render(`${folder}/components/${name}`, given),
+    render(`${folder}/overlays/${overlay}`),
+  );
+
+/** The function that finds a resource by its kind and name. */
+export const finderIn =
+  (resources: readonly Resource[]) =>
+  (kind: string, name = 'user-management-service'): Resource =>
+    resources.find((resource) => resource.kind === kind && resource.metadata.name === name) ?? {};
+
 /** Everything that can be deployed, in the form that the tests need. */
 export const overlays = ['development', 'production', 'production-migrated-by-job'].map((name) => {
   const resources = render(`${folder}/overlays/${name}`);

@@ -2,23 +2,17 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { faultsOf } from './faults.ts';
 import { byName, hasKubectl, kustomize } from './kustomize.ts';
-import { folder } from './overlays.ts';
+import { finderIn, folder, renderWith } from './overlays.ts';
 import { type Resource, render } from './render.ts';
 
 const NAMES = ['prometheus', 'password-file', 'relay', 'authority', 'release'];
-const production = render(`${folder}/overlays/production`);
-const resources = NAMES.reduce(
-  (given, name) => render(`${folder}/components/${name}`, given),
-  render(`${folder}/overlays/production`),
-);
-const find = (kind: string, name: string): Resource =>
-  resources.find((one) => one.kind === kind && one.metadata.name === name) ?? {};
-const [service, relay] = ['user-management-service', 'user-management-service-relay'].map((name) =>
-  find('Deployment', name),
-) as [Resource, Resource];
+const resources = renderWith(NAMES);
+const find = finderIn(resources);
+const service = find('Deployment');
+const relay = find('Deployment', 'user-management-service-relay');
 const { spec, metadata } = relay.spec.template;
 const [container] = spec.containers;
 
@@ -49,7 +43,7 @@ test('the cursor is on a volume, the secrets are in a Secret, and an authority i
     { secretRef: { name: 'user-management-service-relay' } },
   ]);
   expect(find('ConfigMap', 'user-management-service-relay-settings').data).toEqual({
-    USERS_URL: `http://${find('Service', 'user-management-service').metadata.name}`,
+    USERS_URL: `http://${find('Service').metadata.name}`,
   });
   expect(container.env[0]).toMatchObject({ name: 'NODE_EXTRA_CA_CERTS' });
 });
@@ -60,10 +54,8 @@ test('the policies let the relay reach the service, and no traffic of the servic
   const from = find('NetworkPolicy', 'user-management-service-from-relay').spec;
 
   expect(metadata.labels).toMatchObject(podSelector.matchLabels);
-  expect([labels, labels]).toMatchObject([
-    egress[0].to[0].podSelector.matchLabels,
-    from.podSelector.matchLabels,
-  ]);
+  expect(labels).toMatchObject(egress[0].to[0].podSelector.matchLabels);
+  expect(labels).toMatchObject(from.podSelector.matchLabels);
   expect(egress[0].ports).toEqual([
     { port: service.spec.template.spec.containers[0].ports[0].containerPort },
   ]);
@@ -71,14 +63,13 @@ test('the policies let the relay reach the service, and no traffic of the servic
     { from: [{ podSelector: { matchLabels: metadata.labels } }], ports: [{ port: 'http' }] },
   ]);
   for (const kind of ['Service', 'PodDisruptionBudget']) {
-    const { selector } = find(kind, 'user-management-service').spec;
+    const { selector } = find(kind).spec;
     expect(metadata.labels).not.toMatchObject(selector.matchLabels ?? selector);
   }
 });
 
 test('the other resources are those without the component', () => {
-  const names = NAMES.filter((name) => name !== 'relay');
-  const without = names.reduce((given, name) => render(`${folder}/components/${name}`, given), production);
+  const without = renderWith(NAMES.filter((name) => name !== 'relay'));
 
   expect(byName(resources.filter(({ metadata: { name } }) => !/relay/.test(name)))).toEqual(byName(without));
 });
@@ -102,16 +93,14 @@ test('it begins with the oldest change if the volume has no cursor, and continue
 
 test.runIf(hasKubectl)('the component equals the result of Kustomize', () => {
   const scratch = mkdtempSync(join(folder, 'overlays/relay-'));
+  onTestFinished(() => rmSync(scratch, { recursive: true }));
   const components = NAMES.map((name) => `  - ../../components/${name}`).join('\n');
   writeFileSync(
     join(scratch, 'kustomization.yaml'),
     `apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: user-management\nresources:\n  - ../production\ncomponents:\n${components}\n`,
   );
-  try {
-    const rendered = render(scratch);
-    expect(kustomize(scratch)).toEqual(byName(rendered));
-    expect(rendered.map(({ metadata: { name } }) => name)).toContain('user-management-service-relay');
-  } finally {
-    rmSync(scratch, { recursive: true });
-  }
+  const rendered = render(scratch);
+
+  expect(kustomize(scratch)).toEqual(byName(rendered));
+  expect(rendered.map(({ metadata: { name } }) => name)).toContain('user-management-service-relay');
 });

@@ -10,11 +10,7 @@ interface Kustomization {
   readonly resources?: readonly string[];
   readonly components?: readonly string[];
   readonly configMapGenerator?: readonly Literals[];
-  readonly patches?: readonly {
-    readonly target: Target;
-    readonly patch: string;
-    readonly options?: unknown;
-  }[];
+  readonly patches?: readonly { readonly target: Target; readonly patch: string }[];
   readonly namespace?: string;
   readonly images?: readonly { readonly name: string; readonly newName: string; readonly newTag: string }[];
 }
@@ -42,8 +38,7 @@ const REMOTE = /^https:\/\/git\.example\.com\/user-management-service\.git\/\/|\
 
 /**
  * The result of `kubectl kustomize` for a folder, so that the tests need no kubectl. Supports the part of Kustomize
- * that is
- * used here. Two things differ: ConfigMaps have no hash at the end of their names, and the order of resources.
+ * that is used here. Two things differ: ConfigMaps have no hash at the end of their names, and the order of resources.
  * Throws at anything else in a kustomization.
  */
 export function render(folder: string, given: readonly Resource[] = []): readonly Resource[] {
