@@ -1,5 +1,4 @@
 import {
-  chmodSync,
   copyFileSync,
   existsSync,
   mkdirSync,
@@ -26,13 +25,14 @@ let runtime: string;
 beforeAll(async () => {
   folder = openFolder();
   runtime = join(folder, 'node_modules/.bin/node');
-  const write = (name: string, content: object | string) =>
-    writeFileSync(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
+  const write = (name: string, content: object | string, mode = 0o644) => {
+    const text = typeof content === 'string' ? content : JSON.stringify(content);
+    writeFileSync(join(folder, name), text, { mode });
+  };
 
   mkdirSync(join(folder, 'runtime/bin'), { recursive: true });
   write('runtime/package.json', { name: 'runtime', version: '24.0.0', bin: { node: 'bin/node' } });
-  write('runtime/bin/node', `#!/bin/sh\nexec '${process.execPath}' "$@"\n`);
-  chmodSync(join(folder, 'runtime/bin/node'), 0o755);
+  write('runtime/bin/node', `#!/bin/sh\nexec '${process.execPath}' "$@"\n`, 0o755);
   await npm(folder, ['pack', './runtime']);
   write('package.json', {
     name: 'newcomer',
@@ -95,23 +95,17 @@ describe('every run repairs, without a new installation,', () => {
     rmSync(runtime);
   });
 
-  test('a runtime without its link, as npm 10 leaves it', async () => {
-    expect(await dev()).toEqual({ ...FOUND, stderr: '' });
-  });
-
-  test('a broken link', async () => {
-    symlinkSync('../gone/bin/node', runtime);
-
-    expect(await dev()).toEqual({ ...FOUND, stderr: '' });
-  });
+  const place = (content: string) => () => writeFileSync(runtime, content, { mode: 0o755 });
 
   test.each([
-    ['an older Node in its place', '#!/bin/sh\necho v20.20.2\n'],
-    ['a later Node in its place, if a 24 is installed', '#!/bin/sh\necho v26.10.0\n'],
-    ['a program of another system in its place', '\xcf\xfa\xed\xfe'],
-    ['a program that fails in its place', '#!/bin/sh\nexit 1\n'],
-  ])('%s', async (_what, content) => {
-    writeFileSync(runtime, content, { mode: 0o755 });
+    ['a runtime without its link, as npm 10 leaves it', () => {}],
+    ['a broken link', () => symlinkSync('../gone/bin/node', runtime)],
+    ['an older Node in its place', place('#!/bin/sh\necho v20.20.2\n')],
+    ['a later Node in its place, if a 24 is installed', place('#!/bin/sh\necho v26.10.0\n')],
+    ['a program of another system in its place', place('\xcf\xfa\xed\xfe')],
+    ['a program that fails in its place', place('#!/bin/sh\nexit 1\n')],
+  ])('%s', async (_what, damage) => {
+    damage();
 
     expect(await dev()).toEqual({ ...FOUND, stderr: '' });
   });
