@@ -4,10 +4,11 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { libpqEnvironment } from '../stage/libpq-environment.ts';
 import { isListening, listen } from '../stage/listening.ts';
 import { createDatabase } from '../stage/postgres.ts';
@@ -17,12 +18,10 @@ import { repeat, until } from '../stage/until.ts';
 
 const main = join(import.meta.dirname, '../../host/main.ts');
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let issuer: Awaited<ReturnType<typeof startIssuer>>;
-
-beforeAll(async () => {
-  [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
-  return () => Promise.all([issuer.stop(), database.drop()]);
+const good = forAllTests(async () => {
+  const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
+  const stop = () => Promise.all([issuer.stop(), database.drop()]);
+  return { environment: environmentOf(database, issuer), stop };
 });
 
 /** Starts the real process with exactly these variables. */
@@ -34,14 +33,12 @@ function start(variables: Variables) {
 
 const answered = (port: number) => fetch(`http://127.0.0.1:${port}/ready`).catch(() => undefined);
 
-const good = () => environmentOf(database, issuer);
-
 describe('an invalid or missing setting ends the process', () => {
   test('with exit code 1 and one message on standard error, before the port opens', async () => {
     const port = await freePort();
     const password = 'hunter2-hunter2';
     const { ended } = start({
-      ...good(),
+      ...good.environment,
       SVC_PORT: String(port),
       SVC_POSTGRES_PASSWORD: password,
       SVC_POSTGRES_PORT: password,
@@ -77,7 +74,7 @@ describe('an invalid or missing setting ends the process', () => {
 describe('with valid settings', () => {
   test('the port opens, an unknown SVC_ name is a warning, and the exit code after SIGTERM is 0', async () => {
     const port = await freePort();
-    const { child, ended } = start({ ...good(), SVC_PORT: String(port), SVC_LOGLEVEL: 'debug' });
+    const { child, ended } = start({ ...good.environment, SVC_PORT: String(port), SVC_LOGLEVEL: 'debug' });
     await until('the port is open', () => isListening(port));
     await until('/ready is 200', async () => (await fetch(`http://127.0.0.1:${port}/ready`)).ok);
     child.kill('SIGTERM');
@@ -99,7 +96,7 @@ describe('with valid settings', () => {
     'the variables of libpq have no effect, with SVC_POSTGRES_POOLER %s',
     async (SVC_POSTGRES_POOLER) => {
       const port = await freePort();
-      const environment = { ...good(), ...libpqEnvironment, SVC_POSTGRES_POOLER };
+      const environment = { ...good.environment, ...libpqEnvironment, SVC_POSTGRES_POOLER };
       const { child, ended } = start({ ...environment, SVC_PORT: String(port) });
       const built = await startBuiltHost(environment);
       await until('/ready is 200', async () => (await answered(port))?.ok);
@@ -117,7 +114,7 @@ describe('with valid settings', () => {
   test.each([['999.1.1.1'], ['203.0.113.5']])(
     'an address of another machine ends the process with exit code 1: %s',
     async (SVC_HOST) => {
-      const { end, stderr } = await start({ ...good(), SVC_HOST }).ended;
+      const { end, stderr } = await start({ ...good.environment, SVC_HOST }).ended;
 
       expect(end).toEqual([1, null]);
       expect(stderr).toMatch(/^The service cannot listen: .*SVC_HOST.*\n$/);
@@ -128,7 +125,7 @@ describe('with valid settings', () => {
   test('a port that is taken ends the process with exit code 1', async () => {
     await using taken = createServer();
     const { port } = await listen(taken);
-    const { end, stderr } = await start({ ...good(), SVC_PORT: String(port) }).ended;
+    const { end, stderr } = await start({ ...good.environment, SVC_PORT: String(port) }).ended;
 
     expect(end).toEqual([1, null]);
     expect(stderr).toContain('SVC_PORT');
