@@ -36,9 +36,8 @@ test('the cause of a cause is indented, too, with each line of its message', asy
   const service = await forThisTest(startBuiltService, DEVELOPMENT);
   service.issuer.answer((_, response) => response.destroy());
   const [variables, lines] = [{ ...service.environment, SVC_LOG_LEVEL: 'warning' }, /jwks_refresh_failed\n/];
-  const other = await startBuiltHost(variables);
+  const other = await forThisTest(startBuiltHost, variables);
   const printed = await until('the stack', () => lines.test(other.printed()) && other.printed());
-  await other.remove();
 
   expect(printed).toMatch(
     /jwks_refresh_failed\n {2}TypeError: fetch failed\n( {6}at .+\n)* {2}caused by [^\n]*Error: .+\n {6}at /,

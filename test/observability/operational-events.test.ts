@@ -121,22 +121,21 @@ test('a schema that a later version has migrated is not a failure: the instance 
 });
 
 test('the reason that stops the migrations is another migration_failed, also after PostgreSQL was unavailable', async () => {
-  const issuer = await startIssuer();
   const [{ name, drop, ...server }, admin] = await Promise.all([createDatabase(), administer()]);
   const role = `role_${name}`;
   await admin.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'`);
-  const proxy = await startProxy(server);
+  onTestFinished(async () => {
+    await drop();
+    await admin.query(`DROP ROLE ${role}`);
+    await admin.end();
+  });
+  const issuer = await forThisTest(startIssuer);
+  const proxy = await forThisTest(startProxy, server);
   await proxy.refuse();
-  const host = await startBuiltHost({
+  const host = await forThisTest(startBuiltHost, {
     ...environmentOf({ ...server, name, drop, host: proxy.host, port: proxy.port }, issuer),
     SVC_POSTGRES_USER: role,
     SVC_POSTGRES_PASSWORD: 'secret',
-  });
-  onTestFinished(async () => {
-    await host.remove();
-    await Promise.all([proxy.stop(), issuer.stop(), drop()]);
-    await admin.query(`DROP ROLE ${role}`);
-    await admin.end();
   });
   await host.untilEvent('migration_failed');
   await proxy.pass();

@@ -114,7 +114,7 @@ async function run(service: BuiltService): Promise<readonly string[]> {
 test.each(['production', 'development'])(
   'secrets in all inputs are in no output of a whole run in %s',
   async (environment) => {
-    const service = await startBuiltService({
+    const service = await forThisTest(startBuiltService, {
       SVC_ENV: environment,
       SVC_LOG_LEVEL: 'debug',
       SVC_OTEL_ENABLED: 'true',
@@ -126,7 +126,6 @@ test.each(['production', 'development'])(
     service.signal('SIGTERM');
     expect(await service.exited).toEqual({ code: 0, signal: null });
     const output = service.printed() + service.errors();
-    await service.remove();
 
     // The output contains events, causes, spans and the statement of a span.
     for (const part of [

@@ -34,11 +34,10 @@ describe('the attributes of spans', () => {
   test('the span of a key fetch has neither the query nor personal data of the path', async () => {
     const { origin } = new URL(service.issuer.jwksUri);
     const address = `${origin}/of/jane.doe%2540example.com/keys?key=secret`;
-    const other = await startBuiltHost({ ...service.environment, SVC_OAUTH_JWKS_URI: address });
+    await forThisTest(startBuiltHost, { ...service.environment, SVC_OAUTH_JWKS_URI: address });
     const span = await until('the span', () =>
       service.receiver.spans().find(({ attributes }) => String(attributes['url.path']).startsWith('/of/')),
     );
-    await other.remove();
 
     expect(span.attributes).toMatchObject({
       'url.full': `${origin}/of/***/keys`,

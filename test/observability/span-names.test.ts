@@ -4,25 +4,17 @@ import { forAllTests } from '../stage/for-all-tests.ts';
 import { USERS } from '../stage/responses.ts';
 import { isServer, startTracedService, traceOfCaller } from '../stage/traced-service.ts';
 
+const USER = `${USERS}{user_id}`;
+
 describe('the names of spans', () => {
   const service = forAllTests(() => startTracedService());
 
   test.each<[string, string, number, { path: (id: string) => string; body?: object; route?: string }]>([
     ['GET /api/v1/users/', 'GET', 200, { path: () => '/api/v1/users', route: USERS }],
     ['HEAD /api/v1/users/', 'HEAD', 200, { path: () => USERS, route: USERS }],
-    ['GET /api/v1/users/{user_id}', 'GET', 422, { path: () => `${USERS}x`, route: `${USERS}{user_id}` }],
-    [
-      'PATCH /api/v1/users/{user_id}',
-      'PATCH',
-      200,
-      { path: (id) => USERS + id, body: {}, route: `${USERS}{user_id}` },
-    ],
-    [
-      'DELETE /api/v1/users/{user_id}',
-      'DELETE',
-      204,
-      { path: (id) => USERS + id, route: `${USERS}{user_id}` },
-    ],
+    ['GET /api/v1/users/{user_id}', 'GET', 422, { path: () => `${USERS}x`, route: USER }],
+    ['PATCH /api/v1/users/{user_id}', 'PATCH', 200, { path: (id) => USERS + id, body: {}, route: USER }],
+    ['DELETE /api/v1/users/{user_id}', 'DELETE', 204, { path: (id) => USERS + id, route: USER }],
     ['GET', 'GET', 404, { path: (id) => `/nowhere/${id}` }],
     ['HTTP', 'PROPFIND', 405, { path: (id) => USERS + id }],
   ])('have the route and not the path: %s (%s, %i)', async (name, method, status, request) => {
