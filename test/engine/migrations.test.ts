@@ -4,21 +4,11 @@ import { createIndexConcurrently } from '../../lib/migrations/concurrent-index.t
 import { migrations, runMigrations } from '../../lib/migrations/index.ts';
 import { type Migration, migrate } from '../../lib/migrations/runner.ts';
 import { engineProfile } from '../../lib/postgres/sessions/engine-profile.ts';
-import { administer } from '../stage/administration.ts';
 import { hold, untilUnderWay } from '../stage/locks.ts';
-import { settingsFor } from '../stage/opened-database.ts';
-import { createDatabase } from '../stage/postgres.ts';
+import { emptyDatabase } from '../stage/opened-database.ts';
+import type { createDatabase } from '../stage/postgres.ts';
 import { startProxy } from '../stage/proxy.ts';
 import { until } from '../stage/until.ts';
-
-/** An empty database for one test, and its settings. */
-async function emptyDatabase() {
-  const database = await createDatabase();
-  onTestFinished(async () => void (await database.drop()));
-  const admin = await administer(database.name);
-  onTestFinished(admin.end);
-  return { database, admin, settings: settingsFor(database) };
-}
 
 /** A database with the current tables. */
 async function migratedDatabase() {

@@ -1,10 +1,10 @@
 import pg from 'pg';
-import { beforeAll } from 'vitest';
+import { beforeAll, onTestFinished } from 'vitest';
 import { runMigrations } from '../../lib/migrations/index.ts';
 import { Database } from '../../lib/postgres/index.ts';
 import { readSettings, type Variables } from '../../lib/settings/settings.ts';
 import { administer } from './administration.ts';
-import { createDatabase } from './postgres.ts';
+import { createDatabase, type DatabaseOptions } from './postgres.ts';
 import { environmentOf } from './service.ts';
 
 /** An identity provider for settings of which no token is verified. */
@@ -13,6 +13,15 @@ const ISSUER = { issuer: 'https://issuer.test', jwksUri: 'https://issuer.test/jw
 /** The settings of a service for a database and these variables. */
 export function settingsFor(database: Awaited<ReturnType<typeof createDatabase>>, variables: Variables = {}) {
   return readSettings({ ...environmentOf(database, ISSUER), ...variables }).postgres;
+}
+
+/** An empty database for one test, and its settings. */
+export async function emptyDatabase(options: DatabaseOptions = {}) {
+  const database = await createDatabase(options);
+  onTestFinished(async () => void (await database.drop()));
+  const admin = await administer(database.name);
+  onTestFinished(admin.end);
+  return { database, admin, settings: settingsFor(database) };
 }
 
 /**

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { migrations } from '../../lib/migrations/index.ts';
 import { type Migration, migrate } from '../../lib/migrations/runner.ts';
-import { administer } from '../stage/administration.ts';
-import { hold } from '../stage/locks.ts';
-import { settingsFor } from '../stage/opened-database.ts';
-import { createDatabase, type DatabaseOptions } from '../stage/postgres.ts';
+import { holdEmail } from '../stage/locks.ts';
+import { emptyDatabase, type settingsFor } from '../stage/opened-database.ts';
+import type { DatabaseOptions } from '../stage/postgres.ts';
 
 const EMAIL_RULE = '0007-email-rule';
 const before = Object.fromEntries(Object.entries(migrations).filter(([name]) => name < EMAIL_RULE));
@@ -18,34 +17,25 @@ const TURKISH = { locale: "LOCALE_PROVIDER icu ICU_LOCALE 'tr' LC_COLLATE 'C' LC
 
 /** A database with the tables of 1.1.0, and an index of external ids by a build between 1.1.0 and 1.2.0. */
 async function earlierDatabase(options: DatabaseOptions = {}) {
-  const database = await createDatabase(options);
-  onTestFinished(async () => void (await database.drop()));
-  const admin = await administer(database.name);
-  onTestFinished(admin.end);
-  const settings = settingsFor(database);
-  await migrate(settings, before);
-  await useEarlierIndexes({ admin });
-  return { database, admin, settings };
+  const made = await emptyDatabase(options);
+  await migrate(made.settings, before);
+  await useEarlierIndexes(made);
+  return made;
 }
 
-async function useEarlierIndexes({ admin }: Pick<Earlier, 'admin'>): Promise<void> {
-  for (const index of [
-    'users_email_key',
-    'users_email_key_ccnew',
-    'users_email_key_ccold',
-    'users_email_unicode_idx',
-  ])
-    await admin.query(`DROP INDEX IF EXISTS ${index}`);
-  await admin.query('DROP INDEX users_external_id_key');
-  await admin.query('CREATE UNIQUE INDEX users_email_key ON users (lower(upper(email)))');
-  await admin.query(
+async function useEarlierIndexes({ admin }: Earlier): Promise<void> {
+  for (const statement of [
+    'DROP INDEX IF EXISTS users_email_key, users_email_key_ccnew, users_email_key_ccold, users_email_unicode_idx',
+    'DROP INDEX users_external_id_key',
+    'CREATE UNIQUE INDEX users_email_key ON users (lower(upper(email)))',
     'CREATE UNIQUE INDEX users_external_id_key ON users (external_id) WHERE external_id IS NOT NULL',
-  );
+  ])
+    await admin.query(statement);
 }
 
-type Earlier = Awaited<ReturnType<typeof earlierDatabase>>;
+type Earlier = Awaited<ReturnType<typeof emptyDatabase>>;
 
-const indexes = async ({ admin }: Pick<Earlier, 'admin'>) =>
+const indexes = async ({ admin }: Earlier) =>
   (
     await admin.query(`
       SELECT concat_ws(' ', relname, CASE WHEN indisunique THEN 'unique' END, pg_get_expr(indexprs, indrelid),
@@ -76,11 +66,7 @@ test('the unique indexes are replaced, and the version before keeps an index for
 
 test('a write that begins before the migration is not refused, and counts', async () => {
   const made = await earlierDatabase();
-  const id = randomUUID();
-  const writer = await hold(
-    made.database,
-    `INSERT INTO users (id, email) VALUES ('${id}', 'held@example.com')`,
-  );
+  const writer = await holdEmail(made.database, 'held@example.com');
   const migrated = migrateTo120(made.settings);
   await insert(made, 'other@example.com');
   await writer.commit();

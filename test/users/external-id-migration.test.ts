@@ -1,45 +1,41 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { migrations, runMigrations } from '../../lib/migrations/index.ts';
 import { migrate } from '../../lib/migrations/runner.ts';
-import { hold } from '../stage/locks.ts';
-import { settingsFor } from '../stage/opened-database.ts';
-import { createDatabase } from '../stage/postgres.ts';
+import { holdEmail } from '../stage/locks.ts';
+import { emptyDatabase } from '../stage/opened-database.ts';
 import { BATCH, freshAddress, readResponse, refusal, USERS } from '../stage/responses.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
 const { '0006-external-ids': externalIds } = migrations;
-const names = Object.keys(migrations);
-const earlier = Object.fromEntries(Object.entries(migrations).slice(0, names.indexOf('0006-external-ids')));
+const earlier = Object.fromEntries(Object.entries(migrations).filter(([name]) => name < '0006-external-ids'));
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let issuer: Awaited<ReturnType<typeof startIssuer>>;
+/** A database with the tables before the external id. */
+async function earlierDatabase() {
+  const made = await emptyDatabase();
+  await migrate(made.settings, earlier);
+  return made;
+}
 
-beforeEach(async () => {
-  [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
-  await migrate(settingsFor(database), earlier);
-});
+type Earlier = Awaited<ReturnType<typeof emptyDatabase>>;
 
-afterEach(async () => {
-  await Promise.all([issuer.stop(), database.drop()]);
-});
-
-const indexes = () =>
-  inDatabase(
-    database,
+/** The columns and the index of the external id. */
+const structure = async ({ admin }: Earlier) => ({
+  columns: await admin.query(
+    `SELECT attname AS name FROM pg_attribute WHERE attrelid = 'users'::regclass AND attname LIKE 'external%'`,
+  ),
+  indexes: await admin.query(
     `SELECT indisvalid AND indisunique AS is_ready FROM pg_index WHERE indexrelid = to_regclass('users_external_id_key')`,
-  );
-const columns = async () =>
-  (
-    await inDatabase(
-      database,
-      `SELECT attname FROM pg_attribute WHERE attrelid = 'users'::regclass AND attname LIKE 'external%'`,
-    )
-  ).map(({ attname }) => attname);
+  ),
+});
+
+const COMPLETE = { columns: [{ name: 'external_id' }], indexes: [{ is_ready: true }] };
 
 test('while the schema is older than the instance, operations on users and /ready are 503, and nothing is 500', async () => {
+  const { database, settings } = await earlierDatabase();
+  const issuer = await startIssuer();
+  onTestFinished(issuer.stop);
   const variables = { SVC_POSTGRES_MIGRATE: 'false' };
   const { url, call, stop } = await startService(variables, { database, issuer }, { waitsUntilReady: false });
   const id = crypto.randomUUID();
@@ -60,7 +56,7 @@ test('while the schema is older than the instance, operations on users and /read
   }
   expect((await fetch(`${url}/ready`)).status).toBe(503);
 
-  await runMigrations(settingsFor(database));
+  await runMigrations(settings);
   for (const [method, path, body] of requests)
     expect((await call(method, path, body)).status).toBeLessThan(410);
   expect((await fetch(`${url}/ready`)).status).toBe(200);
@@ -70,32 +66,25 @@ test('while the schema is older than the instance, operations on users and /read
 const WAITING = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
 
 test('the unique index exists before the column has its name', async () => {
-  const writer = await hold(
-    database,
-    `INSERT INTO users (id, email) VALUES (gen_random_uuid(), 'held@example.com')`,
-  );
-  const migrated = runMigrations(settingsFor(database));
-  await until('its attempt', async () => {
-    const waiting = await inDatabase(database, WAITING);
-    return waiting.length > 0;
-  });
-  expect(await columns()).not.toContain('external_id');
+  const made = await earlierDatabase();
+  const writer = await holdEmail(made.database, 'held@example.com');
+  const migrated = runMigrations(made.settings);
+  await until('its attempt', async () => (await made.admin.query(WAITING)).length > 0);
+  expect((await structure(made)).columns).not.toContainEqual({ name: 'external_id' });
   await writer.release();
   await migrated;
 
-  expect(await columns()).toEqual(['external_id']);
-  expect(await indexes()).toEqual([{ is_ready: true }]);
+  expect(await structure(made)).toEqual(COMPLETE);
 });
 
 test('two instances without a common lock can migrate at once, and complete an interrupted migration', async () => {
-  const postgres = settingsFor(database);
-  await inDatabase(database, 'ALTER TABLE users ADD COLUMN external_id_unindexed text');
-  const unlocked = { ...postgres, engine: 'distributed' } as const;
+  const made = await earlierDatabase();
+  await made.admin.query('ALTER TABLE users ADD COLUMN external_id_unindexed text');
+  const unlocked = { ...made.settings, engine: 'distributed' } as const;
   await Promise.allSettled([1, 2, 3].map(() => migrate(unlocked, { '0006-external-ids': externalIds })));
-  await runMigrations(postgres);
-  await inDatabase(database, `DELETE FROM kysely_migration WHERE name = '0006-external-ids'`);
-  await runMigrations(postgres);
+  await runMigrations(made.settings);
+  await made.admin.query(`DELETE FROM kysely_migration WHERE name = '0006-external-ids'`);
+  await runMigrations(made.settings);
 
-  expect(await columns()).toEqual(['external_id']);
-  expect(await indexes()).toEqual([{ is_ready: true }]);
+  expect(await structure(made)).toEqual(COMPLETE);
 });
