@@ -7,6 +7,7 @@ import { holdEmail, holdUser, holdUsers, untilUnderWay } from '../stage/locks.ts
 import { freshAddress, readResponse, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { timed } from '../stage/timed.ts';
+import { times } from '../stage/times.ts';
 import { until } from '../stage/until.ts';
 
 async function start(variables: Variables = {}) {
@@ -17,9 +18,6 @@ async function start(variables: Variables = {}) {
   const rename = (id: string) => service.call('PATCH', USERS + id, { full_name: 'Ada' });
   return { ...service, create, createUser, rename };
 }
-
-const times = <Value>(count: number, make: (index: number) => Promise<Value>) =>
-  Promise.all(Array.from({ length: count }, (_, index) => make(index)));
 
 test('with the table locked 200 requests are 503 before it is free, and the probes do not wait for them', async () => {
   const { database, url, call, create } = await start();

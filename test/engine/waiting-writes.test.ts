@@ -5,6 +5,7 @@ import { holdEmail, holdUser, untilUnderWay } from '../stage/locks.ts';
 import { isPooled } from '../stage/pooled.ts';
 import { freshAddress, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { times } from '../stage/times.ts';
 
 // Longer than any test waits. The test releases every lock.
 const service = serviceUnderTest(() => ({
@@ -13,9 +14,6 @@ const service = serviceUnderTest(() => ({
 }));
 const { call, createUser } = service;
 const post = postingUnderKeys(call);
-
-const times = <Value>(count: number, make: () => Promise<Value>) =>
-  Promise.all(Array.from({ length: count }, make));
 
 /** Four concurrent requests of each kind, also under keys. Resolves with the statuses of each kind. */
 async function sendOthers(): Promise<readonly number[]> {

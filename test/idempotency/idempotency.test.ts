@@ -3,6 +3,7 @@ import { freshKey, postingUnderKeys, REPLAYED } from '../stage/keyed.ts';
 import { BATCH, freshAddress, refusal, success, USERS, type UserBody, user } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { times } from '../stage/times.ts';
 
 const service = serviceUnderTest();
 const { call, createUser } = service;
@@ -144,9 +145,9 @@ describe('a key', () => {
   test('in 50 concurrent requests creates one user', async () => {
     const key = freshKey();
     const email = freshAddress();
-    const responses = await Promise.all(Array.from({ length: 50 }, () => post(USERS, key, { email })));
+    const responses = await times(50, () => post(USERS, key, { email }));
 
-    expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 201));
+    expect(responses.map(({ status }) => status)).toEqual(Array(50).fill(201));
     expect(responses.filter(({ headers }) => !headers['idempotency-replayed'])).toHaveLength(1);
     const ids = new Set(responses.map(({ body }) => (body as UserBody).id));
     expect(ids.size).toBe(1);
@@ -155,14 +156,11 @@ describe('a key', () => {
 
   test('in 20 concurrent requests with different values accepts one of them', async () => {
     const key = freshKey();
-    const responses = await Promise.all(
-      Array.from({ length: 20 }, () => post(USERS, key, { email: freshAddress() })),
-    );
+    const responses = await times(20, () => post(USERS, key, { email: freshAddress() }));
+    const refused = responses.filter(({ status }) => status !== 201);
 
     expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
-    expect(responses.filter(({ status }) => status !== 201)).toEqual(
-      Array.from({ length: 19 }, () => refusal('idempotency_key_reused_error', USERS)),
-    );
+    expect(refused).toEqual(Array(19).fill(refusal('idempotency_key_reused_error', USERS)));
   });
 });
 

@@ -6,6 +6,7 @@ import { isPooled } from '../stage/pooled.ts';
 import { BATCH, freshAddress, readResponse, refusal, success, USERS, user } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { times } from '../stage/times.ts';
 import { until } from '../stage/until.ts';
 
 type Instance = Awaited<ReturnType<typeof startService>>;
@@ -114,15 +115,15 @@ describe('while the first request under a key is in progress in another instance
     const responses = await withAnother(
       3,
       async (another) => {
-        const waiting = Array.from({ length: 12 }, (_, index) =>
+        const waiting = times(12, (index) =>
           postTo(another)(USERS, key, index % 2 === 0 ? { email } : { email: freshAddress() }),
         );
         await untilUnderWay(2, service.database);
-        const reads = await Promise.all(Array.from({ length: 20 }, () => another.call('GET', USERS)));
+        const reads = await times(20, () => another.call('GET', USERS));
         expect(reads.map(({ status }) => status)).toEqual(reads.map(() => 200));
         const other = await postTo(another)(USERS, freshKey(), { email: freshAddress() });
         expect(other.status).toBe(201);
-        return Promise.all(waiting);
+        return waiting;
       },
       // One session for the key, one for another write, and one that writes leave to reads.
       { SVC_POSTGRES_POOL_SIZE: '3' },
@@ -149,9 +150,7 @@ describe(`a timeout that the key did not cause is ${statusOfTimeout}, and stores
     await withAnother(0.6, async (another) => {
       const { release } = await hold(service.database, email);
       onTestFinished(release);
-      const responses = await Promise.all(
-        Array.from({ length: 12 }, () => postTo(another)(USERS, key, { email })),
-      );
+      const responses = await times(12, () => postTo(another)(USERS, key, { email }));
       expect(responses).toEqual(responses.map(() => refusal(timeout, USERS)));
       expect(await postTo(another)(BATCH, key, { items: [{ email }] })).toEqual(refusal(timeout, BATCH));
       await untilUnderWay(0, service.database);

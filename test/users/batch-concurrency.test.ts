@@ -59,18 +59,11 @@ describe.each(keys)('a batch %s with an email that another transaction is writin
     const atomic = await meanwhile('atomic', 'release');
     const partial = await meanwhile('partial', 'release');
 
-    expect(atomic.response).toEqual(
-      success(
-        201,
-        atomic.emails.map((email) => user({ email })),
-      ),
-    );
-    expect(partial.response).toEqual(
-      success(
-        200,
-        partial.emails.map((email) => ({ status: 201, user: user({ email }) })),
-      ),
-    );
+    const users = atomic.emails.map((email) => user({ email }));
+    const results = partial.emails.map((email) => ({ status: 201, user: user({ email }) }));
+
+    expect(atomic.response).toEqual(success(201, users));
+    expect(partial.response).toEqual(success(200, results));
   });
 });
 

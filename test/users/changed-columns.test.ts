@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
+import { freshAddress, USERS } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { times } from '../stage/times.ts';
 
 // On a loaded machine, a statement may wait for a session for longer than the default limits.
 const service = serviceUnderTest(() => ({
@@ -15,18 +16,19 @@ const { call, createUser } = service;
  * statuses.
  */
 async function statusesOfAll(): Promise<readonly number[]> {
-  const users = await Promise.all(Array.from({ length: 20 }, () => createUser()));
-  const one = async ({ id, email }: UserBody) => [
-    await call('GET', USERS + id),
-    await call('GET', `${USERS}?email=${encodeURIComponent(email)}`),
-    await call('GET', `${USERS}?limit=5`),
-    await call('GET', `${USERS}changes?limit=5`),
-    await call('PATCH', USERS + id, { full_name: 'changed' }),
-    await call('POST', `${USERS}batch`, { items: [{ email: freshAddress() }, { email: freshAddress() }] }),
-    await call('POST', USERS, { email: freshAddress() }, { headers: { 'Idempotency-Key': id } }),
-    await call('DELETE', USERS + id),
-  ];
-  const responses = await Promise.all(users.map(one));
+  const responses = await times(20, async () => {
+    const { id, email } = await createUser();
+    return [
+      await call('GET', USERS + id),
+      await call('GET', `${USERS}?email=${encodeURIComponent(email)}`),
+      await call('GET', `${USERS}?limit=5`),
+      await call('GET', `${USERS}changes?limit=5`),
+      await call('PATCH', USERS + id, { full_name: 'changed' }),
+      await call('POST', `${USERS}batch`, { items: [{ email: freshAddress() }, { email: freshAddress() }] }),
+      await call('POST', USERS, { email: freshAddress() }, { headers: { 'Idempotency-Key': id } }),
+      await call('DELETE', USERS + id),
+    ];
+  });
   return responses.flat().map(({ status }) => status);
 }
 
@@ -43,6 +45,6 @@ test.each([
   const before = await statusesOfAll();
   await inDatabase(service.database, change);
 
-  expect(before).toEqual(Array.from({ length: 20 }, () => [200, 200, 200, 200, 200, 201, 201, 204]).flat());
+  expect(before).toEqual(Array(20).fill([200, 200, 200, 200, 200, 201, 201, 204]).flat());
   expect(await statusesOfAll()).toEqual(before);
 });

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
+import { type ChangeBody, endOfFeed } from '../stage/changes.ts';
 import { freshAddress, refusal, success, USERS, type UserBody, user } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { times } from '../stage/times.ts';
 
 const { call, createUser } = serviceUnderTest();
 
@@ -8,21 +10,19 @@ test('of 100 concurrent creates with one email, one is 201 and 99 are 409', asyn
   const email = freshAddress();
   const inSomeCase = (index: number) => (index % 2 === 0 ? email : email.toUpperCase());
 
-  const responses = await Promise.all(
-    Array.from({ length: 100 }, (_, index) => call('POST', USERS, { email: inSomeCase(index) })),
-  );
+  const responses = await times(100, (index) => call('POST', USERS, { email: inSomeCase(index) }));
 
   const created = responses.filter(({ status }) => status === 201);
   const refused = responses.filter(({ status }) => status !== 201);
   expect(created).toHaveLength(1);
-  expect(refused).toEqual(Array.from({ length: 99 }, () => refusal('conflict_error', USERS)));
+  expect(refused).toEqual(Array(99).fill(refusal('conflict_error', USERS)));
   const list = (await call('GET', USERS)).body as UserBody[];
   expect(list.filter((user) => user.email.toLowerCase() === email)).toEqual([created[0]?.body]);
 });
 
 test('concurrent creates each return their own user and have their own change, and a taken email is 409', async () => {
   const taken = (await createUser()).email;
-  const head = (await call('GET', `${USERS}changes?cursor=now&limit=0`)).headers.link?.slice(1).split('>')[0];
+  const head = await endOfFeed(call);
   const bodies = Array.from({ length: 60 }, (_, index) => ({
     email: index % 6 === 5 ? taken.toUpperCase() : freshAddress(),
     full_name: index % 7 === 0 ? null : `"Name" \\${index}, {é}`,
@@ -38,20 +38,20 @@ test('concurrent creates each return their own user and have their own change, a
     ),
   );
   const created = responses.filter(({ status }) => status === 201).map(({ body }) => (body as UserBody).id);
-  const changes = (await call('GET', head ?? '')).body as readonly { subject: string; type: string }[];
+  const changes = (await call('GET', head)).body as readonly ChangeBody[];
   expect(changes.map(({ type, subject }) => `${type} ${subject}`).sort()).toEqual(
     created.map((id) => `user.created ${id}`).sort(),
   );
 });
 
 test('of 20 users that take one email at once, one gets it', async () => {
-  const users = await Promise.all(Array.from({ length: 20 }, () => createUser()));
+  const users = await times(20, () => createUser());
   const email = freshAddress();
 
   const responses = await Promise.all(users.map(({ id }) => call('PATCH', USERS + id, { email })));
 
   const statuses = responses.map(({ status }) => status).sort();
-  expect(statuses).toEqual([200, ...Array.from({ length: 19 }, () => 409)]);
+  expect(statuses).toEqual([200, ...Array(19).fill(409)]);
 });
 
 test('two concurrent updates of different fields both take effect', async () => {
@@ -85,12 +85,12 @@ test('two users that swap their emails at once get a response each, and no 5xx',
 test('of ten concurrent deletes one is 204 and the others are 404', async () => {
   const { id } = await createUser();
 
-  const responses = await Promise.all(Array.from({ length: 10 }, () => call('DELETE', USERS + id)));
+  const responses = await times(10, () => call('DELETE', USERS + id));
 
   const deleted = responses.filter(({ status }) => status === 204);
   const others = responses.filter(({ status }) => status !== 204);
   expect(deleted).toEqual([success(204, '')]);
-  expect(others).toEqual(Array.from({ length: 9 }, () => refusal('not_found_error', USERS + id)));
+  expect(others).toEqual(Array(9).fill(refusal('not_found_error', USERS + id)));
 });
 
 test('a user is deleted after an update and a delete at once', async () => {
@@ -108,21 +108,15 @@ test('a user is deleted after an update and a delete at once', async () => {
 
 test('concurrent lookups each find the user with their own email or external id', async () => {
   // These begin alike in lower case for JavaScript, and are two addresses for PostgreSQL.
-  const emails = Array.from({ length: 20 }, () => freshAddress()).flatMap((end) => [
-    `İ${end}`,
-    `i\u0307${end}`,
-  ]);
-  const users = await Promise.all(
-    emails.map(async (email) => {
-      const external_id = `hr-${crypto.randomUUID()}`;
-      return (await call('POST', USERS, { email, external_id })).body as UserBody & { external_id: string };
-    }),
+  const starts = ['İ', 'i\u0307'];
+  const users = await times(40, (index) =>
+    createUser({ email: `${starts[index % 2]}${freshAddress()}`, external_id: `hr-${crypto.randomUUID()}` }),
   );
-  const lookups = users.flatMap((found) => [
-    { filter: 'email', value: found.email, found: [found] },
-    { filter: 'email', value: found.email.replace('@', '-other@'), found: [] },
-    { filter: 'external_id', value: found.external_id, found: [found] },
-    { filter: 'external_id', value: found.external_id.toUpperCase(), found: [] },
+  const lookups = users.flatMap(({ email, external_id = '' }, index) => [
+    { filter: 'email', value: email, found: [users[index]] },
+    { filter: 'email', value: email.replace('@', '-other@'), found: [] },
+    { filter: 'external_id', value: external_id, found: [users[index]] },
+    { filter: 'external_id', value: external_id.toUpperCase(), found: [] },
   ]);
 
   const responses = await Promise.all(

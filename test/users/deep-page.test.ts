@@ -3,6 +3,7 @@ import { hold, untilUnderWay } from '../stage/locks.ts';
 import { success, USERS, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { times } from '../stage/times.ts';
 
 const ALL = 2600;
 
@@ -41,21 +42,17 @@ test.each([
 
   const gate = await hold(service.database, `SELECT pg_advisory_xact_lock(${GATE})`);
   const ended: string[] = [];
-  const slow = Array.from({ length: 4 }, () => call('GET', page).finally(() => ended.push('slow')));
+  const slow = times(4, () => call('GET', page).finally(() => ended.push('slow')));
   await untilUnderWay(4, service.database);
   const [first] = (await call('GET', `${USERS}?limit=1`)).body as [UserBody];
-  const reads = await Promise.all(
-    Array.from({ length: 50 }, (_, index) =>
-      call('GET', index % 2 === 0 ? USERS + first.id : `${USERS}?email=${encodeURIComponent(first.email)}`),
-    ),
-  );
+  const byEmail = `${USERS}?email=${encodeURIComponent(first.email)}`;
+  const reads = await times(50, (index) => call('GET', index % 2 === 0 ? USERS + first.id : byEmail));
 
   expect(ended).toEqual([]);
   expect(reads).toEqual(
     reads.map((_, index) => (index % 2 === 0 ? success(200, first, { etag: '"1"' }) : success(200, [first]))),
   );
   await gate.release();
-  expect(await Promise.all(slow)).toEqual(
-    slow.map(() => success(200, found.body, { link: found.headers.link as string })),
-  );
+  const { link = '' } = found.headers;
+  expect(await slow).toEqual(Array(4).fill(success(200, found.body, { link })));
 });

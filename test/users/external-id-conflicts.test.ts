@@ -4,6 +4,7 @@ import { hold, untilUnderWay } from '../stage/locks.ts';
 import { BATCH, freshAddress, invalid, refusal, success, USERS, user } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { times } from '../stage/times.ts';
 
 const service = serviceUnderTest();
 const { call, createUser } = service;
@@ -71,9 +72,8 @@ describe.each(ways)('a create %s is 409', (_, send) => {
 
 test('of many concurrent creates with the same external id, all but one are 409', async () => {
   const external_id = freshId();
-  const responses = await Promise.all(
-    Array.from({ length: 40 }, () => call('POST', USERS, { email: freshAddress(), external_id })),
-  );
+  const create = () => call('POST', USERS, { email: freshAddress(), external_id });
+  const responses = await times(40, create);
   const refused = responses.filter(({ status }) => status !== 201);
 
   expect(refused).toEqual(Array(39).fill(conflict(USERS, '#/external_id')));
