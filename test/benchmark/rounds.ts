@@ -1,5 +1,5 @@
 import type { LoadProcess } from '../lab/load/load.ts';
-import { type Progress, warn } from './report/progress.ts';
+import type { Progress } from './report/progress.ts';
 import { demandRefusals, demandSame, SAMPLES, type Sample, sampleOf, untilServing } from './responses.ts';
 import type { Stage } from './stage/stage.ts';
 import { type Server, startServer } from './targets/start.ts';
@@ -71,7 +71,7 @@ export async function runRounds(
   const leaveOut = (what: string, error: unknown) => {
     const reason = `${what} is left out: ${error instanceof Error ? error.message : error}`;
     results.leftOut.push(reason);
-    warn(reason);
+    process.stderr.write(`!! ${reason}\n`);
   };
 
   async function start({ target, programAt }: Installed, round: number): Promise<Server> {

@@ -1,15 +1,14 @@
 // Bun.serve and Bun.sql, which prepares its statements by itself: token cache.
 import { changes, isUuid, newUser, newUsers, page } from './input.mjs';
-import { settings } from './settings.mjs';
 import { refusalOf } from './tokens.mjs';
 
-const sql = new Bun.SQL({ url: settings.postgresUrl, max: 10 });
+const sql = new Bun.SQL({ url: process.env.POSTGRES_URL, max: 10 });
 const COLUMNS = 'id, email, full_name, is_active, created_at, updated_at';
 const columns = sql.unsafe(COLUMNS);
 const PATH = '/api/v1/users/';
 
 Bun.serve({
-  port: settings.port,
+  port: Number(process.env.PORT),
   hostname: '127.0.0.1',
   routes: {
     '/health': (request) => json(request, { status: 'healthy' }),

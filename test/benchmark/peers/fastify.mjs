@@ -4,16 +4,15 @@ import { createVerifier } from 'fast-jwt';
 import Fastify from 'fastify';
 import pg from 'pg';
 import { v7 } from 'uuid';
-import { settings } from './settings.mjs';
 
-const pool = new pg.Pool({ connectionString: settings.postgresUrl, max: 10 });
+const pool = new pg.Pool({ connectionString: process.env.POSTGRES_URL, max: 10 });
 const query = async (text, values) => (await pool.query(text, values)).rows;
 
 const verify = createVerifier({
-  key: settings.publicKey,
+  key: process.env.PUBLIC_KEY,
   algorithms: ['RS256'],
-  allowedIss: settings.issuer,
-  allowedAud: settings.audience,
+  allowedIss: process.env.ISSUER,
+  allowedAud: process.env.AUDIENCE,
   requiredClaims: ['exp', 'sub'],
 });
 
@@ -55,7 +54,7 @@ app.post(prefix, { onRequest: writes, schema: { body: newUser } }, async ({ body
   const [user] = await query(text, [v7(), body.email, body.full_name]);
   return reply.code(201).send(user);
 });
-await app.listen({ port: settings.port, host: '127.0.0.1' });
+await app.listen({ port: Number(process.env.PORT), host: '127.0.0.1' });
 
 function refusalOf(authorization, role) {
   try {

@@ -29,7 +29,7 @@ const peer = (
   },
 });
 
-/** What every peer is started with: see settings.mjs. */
+/** What every peer is started with. `PUBLIC_KEY` is the identity provider's key, in PEM. */
 function variablesOf(stage: Stage, database: string, port: number): Variables {
   const { issuer, publicKey } = stage.credentials;
   return {

@@ -1,7 +1,6 @@
 import { createPublicKey, verify } from 'node:crypto';
-import { settings } from './settings.mjs';
 
-const key = createPublicKey(settings.publicKey);
+const key = createPublicKey(process.env.PUBLIC_KEY);
 const CACHE_ENTRIES = 10_000;
 const accepted = new Map();
 
@@ -29,7 +28,7 @@ function prove(token) {
   const isSigned = verify('sha256', `${header}.${payload}`, key, Buffer.from(signature, 'base64url'));
   if (!isSigned) return undefined;
   const claims = parse(payload);
-  const isForUs = claims.iss === settings.issuer && [claims.aud].flat().includes(settings.audience);
+  const isForUs = claims.iss === process.env.ISSUER && [claims.aud].flat().includes(process.env.AUDIENCE);
   if (!isForUs || !claims.sub || typeof claims.exp !== 'number') return undefined;
   if (accepted.size >= CACHE_ENTRIES) accepted.delete(accepted.keys().next().value);
   accepted.set(token, claims);

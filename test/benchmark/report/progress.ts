@@ -7,6 +7,3 @@ export function startProgress(): Progress {
   return (what) =>
     void process.stderr.write(`${Math.round((performance.now() - begun) / 1000)} s: ${what}\n`);
 }
-
-/** Reports what must not be overlooked. */
-export const warn = (what: string) => void process.stderr.write(`!! ${what}\n`);

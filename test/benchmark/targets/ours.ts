@@ -2,50 +2,53 @@ import { join } from 'node:path';
 import type { Variables } from '../../../lib/settings/settings.ts';
 import { START_COMMAND } from '../../stage/start-command.ts';
 import type { Stage } from '../stage/stage.ts';
-import type { Program, Target } from './target.ts';
+import type { Target } from './target.ts';
 
-/** The built host, started as `npm start` does, with V8's flags as they stand there, and more options of Node's. */
-function programOf(stage: Stage, variables: Variables, options = '', folder?: string): Program {
-  return {
-    command: '/bin/sh',
-    // If a flag is given twice, the later one applies.
-    options: ['-c', START_COMMAND.replace(' dist/host', ` ${options} dist/host`)],
-    folder: folder ?? join(stage.main, '../../..'),
-    variables: { PATH: process.env.PATH, SVC_SHUTDOWN_DRAIN_TIMEOUT: '1', ...variables },
-  };
-}
+/** How a variant of the service is started: settings and options of Node's beside the usual ones, or another checkout. */
+type Start = { readonly variables?: Variables; readonly options?: string; readonly folder?: string };
 
+/** The built host, started as `npm start` does, with V8's flags as they stand there. */
 const variant = (
   name: string,
   title: string,
-  workloads: readonly string[] | undefined,
-  more: (stage: Stage) => Variables,
+  startOn: (stage: Stage) => Start,
+  workloads?: readonly string[],
 ): Target => ({
   name,
   title,
   ...(workloads && { workloads }),
-  install: async (stage) => (database, port) =>
-    programOf(stage, { ...stage.variablesOf(database), ...more(stage), SVC_PORT: String(port) }),
+  async install(stage) {
+    const { variables, options = '', folder = join(stage.main, '../../..') } = startOn(stage);
+    // If a flag is given twice, the later one applies.
+    const command = START_COMMAND.replace(' dist/host', ` ${options} dist/host`);
+    const usual = { PATH: process.env.PATH, SVC_SHUTDOWN_DRAIN_TIMEOUT: '1' };
+    return (database, port) => ({
+      command: '/bin/sh',
+      options: ['-c', command],
+      folder,
+      variables: { ...usual, ...stage.variablesOf(database), ...variables, SVC_PORT: String(port) },
+    });
+  },
 });
 
-const traced = (sampler: Variables) => (stage: Stage) => ({
-  ...sampler,
-  SVC_OTEL_ENABLED: 'true',
-  OTEL_EXPORTER_OTLP_ENDPOINT: stage.collector.url,
-});
-
-const TRACED = ['get', 'create', 'update', 'list'];
+const traced = (name: string, title: string, sampler: Variables) =>
+  variant(
+    name,
+    title,
+    ({ collector }) => ({
+      variables: { ...sampler, SVC_OTEL_ENABLED: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+    }),
+    ['get', 'create', 'update', 'list'],
+  );
 
 /** The service itself, as it is and with what can be switched on; the first is what the others are compared with. */
 export const ours: readonly Target[] = [
-  variant('ours', 'ours', undefined, () => ({})),
-  variant(
-    'ours-traced-1',
-    'ours, 1 % traced',
-    TRACED,
-    traced({ OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.01' }),
-  ),
-  variant('ours-traced-all', 'ours, all traced', TRACED, traced({ OTEL_TRACES_SAMPLER: 'always_on' })),
+  variant('ours', 'ours', () => ({})),
+  traced('ours-traced-1', 'ours, 1 % traced', {
+    OTEL_TRACES_SAMPLER: 'traceidratio',
+    OTEL_TRACES_SAMPLER_ARG: '0.01',
+  }),
+  traced('ours-traced-all', 'ours, all traced', { OTEL_TRACES_SAMPLER: 'always_on' }),
 ];
 
 /**
@@ -57,15 +60,9 @@ export function oursWith(words: string, index: number): Target {
     words.split(' ').filter((word) => form.test(word)),
   );
   const variables = Object.fromEntries(settings.map((setting) => setting.split(/=(.*)/)));
-  return {
-    name: `ours-with-${index + 1}`,
-    title: `ours, ${words}`,
-    install: async (stage) => (database, port) =>
-      programOf(
-        stage,
-        { ...stage.variablesOf(database), ...variables, SVC_PORT: String(port) },
-        options.join(' '),
-        folders[0],
-      ),
-  };
+  const [folder] = folders;
+  return variant(`ours-with-${index + 1}`, `ours, ${words}`, () => ({
+    ...{ variables, options: options.join(' ') },
+    ...(folder && { folder }),
+  }));
 }

@@ -38,11 +38,10 @@ export async function startServer(programAt: (port: number) => Program) {
   const ended = once(child, 'exit').catch((error) => {
     errors += error;
   });
-  const isAlive = () => child.pid !== undefined && child.exitCode === null && child.signalCode === null;
-
   const kill = () => child.kill('SIGKILL');
   while (!(await isHealthy(port))) {
-    if (!isAlive() || performance.now() - begun > START_LIMIT_S * 1000) {
+    const isAlive = child.pid !== undefined && child.exitCode === null && child.signalCode === null;
+    if (!isAlive || performance.now() - begun > START_LIMIT_S * 1000) {
       kill();
       throw new Error(`it does not start: ${errors}`);
     }
@@ -56,7 +55,6 @@ export async function startServer(programAt: (port: number) => Program) {
     /** From its start to its first 200 on /health. */
     milliseconds,
     errors: () => errors,
-    isAlive,
     async memoryAtRest(): Promise<number> {
       await sleep(SETTLING_S * 1000);
       return residentMemory(child.pid as number);
