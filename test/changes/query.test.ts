@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { CHANGES, cursorIn, endOfFeed, nextOf } from '../stage/changes.ts';
-import { options, refusal, success, USERS, type UserBody } from '../stage/responses.ts';
+import { invalid, options, refusal, success, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
 const { call, createUser } = service;
 
 const of = ({ id }: Pick<UserBody, 'id'>) => `${USERS}${id}/changes`;
-const invalid = (path: string, ...errors: string[]) => refusal('validation_error', path, { errors });
 const link = (target: string) => ({ link: `<${target}>; rel="next"` });
 
 describe('the link to the next page', () => {

@@ -1,8 +1,9 @@
 import { sql } from 'kysely';
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { withinRequest } from '../../lib/http/request-scope.ts';
 import { UserCreate } from '../../lib/users/user.ts';
 import { startComposition } from '../stage/composition.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { openedDatabase } from '../stage/opened-database.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { outcomesOf, prepare } from '../stage/statements.ts';
@@ -96,8 +97,7 @@ describe('batched writes', () => {
 });
 
 test('creates that arrive together are stored in the order of their emails, so that two statements never wait for each other', async () => {
-  const { service, database, stop } = await startComposition();
-  onTestFinished(stop);
+  const { service, database } = await forThisTest(startComposition);
   const create = (name: string) =>
     service.users.create(UserCreate.parse({ email: `${name}@example.com` }), {
       actor: 'a',

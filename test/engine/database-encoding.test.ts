@@ -1,9 +1,10 @@
 import pg from 'pg';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { migrations } from '../../lib/migrations/index.ts';
 import type { SendSql } from '../../lib/postgres/index.ts';
 import { compile } from '../../lib/postgres/prepared-statement.ts';
 import { engineProfile } from '../../lib/postgres/sessions/engine-profile.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import type { createDatabase } from '../stage/postgres.ts';
 import { freshAddress, readResponse, refusal, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
@@ -14,8 +15,8 @@ type Database = Awaited<ReturnType<typeof createDatabase>>;
 /** A service with a database in this encoding, which `prepare` changes before the service starts. */
 async function start(encoding: string, prepare?: (database: Database) => Promise<void>) {
   const variables = { SVC_POSTGRES_MIGRATE: String(!prepare) };
-  const service = await startService(variables, undefined, { encoding, prepare, waitsUntilReady: false });
-  onTestFinished(service.stop);
+  const options = { encoding, prepare, waitsUntilReady: false };
+  const service = await forThisTest(startService, variables, undefined, options);
   return {
     call: async (...request: Parameters<typeof service.call>) => readResponse(await service.call(...request)),
     logged: async () => JSON.stringify(await service.events()),

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Database } from '../../lib/postgres/index.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { freshKey } from '../stage/keyed.ts';
 import { hold } from '../stage/locks.ts';
 import { settingsFor } from '../stage/opened-database.ts';
@@ -24,11 +25,10 @@ import { until } from '../stage/until.ts';
 
 /** A service for one test whose database has this setting, and an administrator of the database. */
 async function start(setting?: string, variables: Variables = {}) {
-  const service = await startService(variables, undefined, {
+  const service = await forThisTest(startService, variables, undefined, {
     prepare: async (database) =>
       setting && inDatabase(database, `ALTER DATABASE ${database.name} SET ${setting}`),
   });
-  onTestFinished(service.stop);
   return {
     ...service,
     query: (...statements: readonly string[]) => inDatabase(service.database, ...statements),

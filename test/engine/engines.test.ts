@@ -3,6 +3,7 @@ import { runMigrations } from '../../lib/migrations/index.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
 import { isCitus } from '../stage/citus.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { settingsFor } from '../stage/opened-database.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { addressOf, startProxy, through } from '../stage/proxy.ts';
@@ -21,7 +22,7 @@ const PECULIAR = [
 
 /** Everything that an instance sends to PostgreSQL, from its first migration to a create under a key. */
 async function sentBy(variables: Variables): Promise<string> {
-  const proxy = await startProxy(inject('postgres'));
+  const proxy = await forThisTest(startProxy, inject('postgres'));
   let sent = '';
   proxy.requestsThrough(() =>
     through(async (chunk, push) => {
@@ -29,8 +30,7 @@ async function sentBy(variables: Variables): Promise<string> {
       push(chunk);
     }),
   );
-  const service = await startService({ ...addressOf(proxy), ...variables });
-  onTestFinished(() => service.stop().then(() => proxy.stop()));
+  const service = await forThisTest(startService, { ...addressOf(proxy), ...variables });
   const headers = { 'idempotency-key': 'some-key' };
   const created = await service.call('POST', '/api/v1/users/', { email: freshAddress() }, { headers });
   expect(created.status).toBe(201);

@@ -4,6 +4,7 @@ import { createIndexConcurrently } from '../../lib/migrations/concurrent-index.t
 import { migrations, runMigrations } from '../../lib/migrations/index.ts';
 import { type Migration, migrate } from '../../lib/migrations/runner.ts';
 import { engineProfile } from '../../lib/postgres/sessions/engine-profile.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { hold, untilUnderWay } from '../stage/locks.ts';
 import { emptyDatabase } from '../stage/opened-database.ts';
 import type { createDatabase } from '../stage/postgres.ts';
@@ -125,8 +126,7 @@ test('no write waits behind a schema change that waits itself', async () => {
 
 test('a migration fails if the network forgets its connection, and the next one succeeds', async () => {
   const { database, admin, settings } = await emptyDatabase();
-  const proxy = await startProxy(database);
-  onTestFinished(() => proxy.stop());
+  const proxy = await forThisTest(startProxy, database);
   // Not committed, so that the first statement is in progress when the network forgets the connection.
   const other = await hold(database, 'CREATE TABLE kysely_migration (name text)');
   const through = { ...settings, servers: [{ host: proxy.host, port: proxy.port }] as const };

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
@@ -18,8 +19,7 @@ const userIn = async (response: Response) => (await response.json()) as UserBody
 
 /** A service whose role does not own its tables and has exactly the privileges of the page. */
 async function startAsGranted() {
-  const owner = await startService();
-  onTestFinished(owner.stop);
+  const owner = await forThisTest(startService);
   const { database } = owner;
   const role = `service_${database.name}`;
   const run = (sql: string) => inDatabase(database, sql.replaceAll(' service;', ` ${role};`));
@@ -104,8 +104,7 @@ test('a statement that is refused for a lacking privilege is 503, and a missing 
 });
 
 test('the documented UPDATE by SQL increases the version and writes the change', async () => {
-  const service = await startService();
-  onTestFinished(service.stop);
+  const service = await forThisTest(startService);
   const { id } = await userIn(await service.call('POST', USERS, { email: freshAddress() }));
   const update = sqlOf('Statements of your own').replace(/'0{8}-[\d-]+'/, `'${id}'`);
   await inDatabase(service.database, update);
@@ -120,9 +119,8 @@ test('the documented UPDATE by SQL increases the version and writes the change',
 });
 
 test('an older state of the database is migrated at once, and an empty one only later', async () => {
-  const service = await startService();
+  const service = await forThisTest(startService);
   const { database } = service;
-  onTestFinished(service.stop);
   const migrated = async () =>
     (await service.events()).filter(({ event }) => event === 'database_migrated').length;
   await until('it is migrated', async () => (await migrated()) === 1);

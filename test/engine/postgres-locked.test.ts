@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { freshKey } from '../stage/keyed.ts';
 import { holdEmail, holdUser, holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { freshAddress, readResponse, refusal, USERS, type UserBody } from '../stage/responses.ts';
@@ -11,8 +12,7 @@ import { times } from '../stage/times.ts';
 import { until } from '../stage/until.ts';
 
 async function start(variables: Variables = {}) {
-  const service = await startService(variables);
-  onTestFinished(service.stop);
+  const service = await forThisTest(startService, variables);
   const create = (email = freshAddress(), init = {}) => service.call('POST', USERS, { email }, init);
   const createUser = async () => (await (await create()).json()) as UserBody;
   const rename = (id: string) => service.call('PATCH', USERS + id, { full_name: 'Ada' });

@@ -5,20 +5,15 @@ import { unavailable } from '../../lib/http/problem.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { refusal, responseFromResult } from '../stage/responses.ts';
 
 const INSTANCE = '/api/v1/users/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
 
-async function start(variables: Variables = {}) {
-  const stage = await startComposition(variables);
-  onTestFinished(stage.stop);
-  return stage;
-}
-
 /** A service with a locked table of users, and a request that waits for it. */
 async function startLocked(variables: Variables) {
-  const stage = await start(variables);
+  const stage = await forThisTest(startComposition, variables);
   const table = await holdUsers(stage.database);
   onTestFinished(table.release);
   const event = await eventOf('getUser', { token: await stage.issuer.sign() });
@@ -58,7 +53,7 @@ test('a request, with its statement in PostgreSQL, ends before the time limit of
 });
 
 test('a request whose key is late ends before the time limit of the invocation, and is not served afterwards', async () => {
-  const stage = await start();
+  const stage = await forThisTest(startComposition);
   const { issuer, service } = stage;
   const keysAreSent = Promise.withResolvers<void>();
   issuer.answer(async (_request, response) => {
@@ -85,7 +80,7 @@ test('a request whose key is late ends before the time limit of the invocation, 
 });
 
 test('a request after the connections were closed is 503', async () => {
-  const stage = await start();
+  const stage = await forThisTest(startComposition);
   await stage.service.database.close(1);
   const event = await eventOf('getUser', { token: await stage.issuer.sign() });
   const response = responseFromResult(await getUser.bind(stage.service)(event));
