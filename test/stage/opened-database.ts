@@ -1,9 +1,10 @@
 import pg from 'pg';
-import { beforeAll, onTestFinished } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { runMigrations } from '../../lib/migrations/index.ts';
 import { Database } from '../../lib/postgres/index.ts';
 import { readSettings, type Variables } from '../../lib/settings/settings.ts';
 import { administer } from './administration.ts';
+import { forAllTests } from './for-all-tests.ts';
 import { createDatabase, type DatabaseOptions } from './postgres.ts';
 import { environmentOf } from './service.ts';
 
@@ -11,7 +12,7 @@ import { environmentOf } from './service.ts';
 const ISSUER = { issuer: 'https://issuer.test', jwksUri: 'https://issuer.test/jwks', audience: 'users' };
 
 /** The settings of a service for a database and these variables. */
-export function settingsFor(database: Awaited<ReturnType<typeof createDatabase>>, variables: Variables = {}) {
+export function settingsFor(database: Parameters<typeof environmentOf>[0], variables: Variables = {}) {
   return readSettings({ ...environmentOf(database, ISSUER), ...variables }).postgres;
 }
 
@@ -28,49 +29,40 @@ export async function emptyDatabase(options: DatabaseOptions = {}) {
  * An empty database for all tests of a file, opened as the service opens it. `prepare` is a statement that the
  * administrator runs before the first test.
  */
-export function openedDatabase(prepare: string, variables: Variables = {}) {
-  let database: Awaited<ReturnType<typeof createDatabase>>;
-  let administrator: Awaited<ReturnType<typeof administer>>;
-  let opened: Database;
-  beforeAll(async () => {
-    database = await createDatabase();
-    administrator = await administer(database.name);
-    await administrator.query(prepare);
-    opened = new Database(settingsFor(database, variables));
-    return async () => {
-      await Promise.all([opened.close(1), administrator.end()]);
-      await database.drop();
+export const openedDatabase = (prepare: string, variables: Variables = {}) =>
+  forAllTests(async () => {
+    const database = await createDatabase();
+    const { query, end } = await administer(database.name);
+    await query(prepare);
+    const opened = new Database(settingsFor(database, variables));
+    return {
+      database,
+      statements: opened.statements,
+      /** Opens the database again, with these variables. */
+      open: (others: Variables = {}) => new Database(settingsFor(database, others)),
+      /** Runs a statement as administrator. */
+      query,
+      async stop() {
+        await Promise.all([opened.close(1), end()]);
+        await database.drop();
+      },
     };
   });
 
-  return {
-    get database() {
-      return database;
-    },
-    get statements() {
-      return opened.statements;
-    },
-    /** Opens the database again, with these variables. */
-    open: (others: Variables = {}) => new Database(settingsFor(database, others)),
-    /** Runs a statement as administrator. */
-    query: (statement: string) => administrator.query(statement),
-  };
-}
-
 /** A database with the current tables for all tests of a file, and a connection to it. */
-export function migratedDatabase(prepare: (client: pg.Client) => Promise<unknown>) {
-  const migrated = {} as { database: Awaited<ReturnType<typeof createDatabase>>; client: pg.Client };
-  beforeAll(async () => {
+export const migratedDatabase = (prepare: (client: pg.Client) => Promise<unknown>) =>
+  forAllTests(async () => {
     const database = await createDatabase();
     await runMigrations(settingsFor(database));
     const client = new pg.Client({ ...database, ssl: false });
     await client.connect();
     await prepare(client);
-    Object.assign(migrated, { database, client });
-    return async () => {
-      await client.end();
-      await database.drop();
+    return {
+      database,
+      client,
+      async stop() {
+        await client.end();
+        await database.drop();
+      },
     };
-  }, 60_000);
-  return migrated;
-}
+  });
