@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { CHANGES, change, endOfFeed, nextOf, untilPolling } from '../stage/changes.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
+import { addressOf } from '../stage/proxy.ts';
 import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
@@ -10,8 +11,7 @@ import { until } from '../stage/until.ts';
 const postgres = forAllTests(() => startDisposablePostgres());
 
 const service = serviceUnderTest(() => ({
-  SVC_POSTGRES_HOST: postgres.host,
-  SVC_POSTGRES_PORT: String(postgres.port),
+  ...addressOf(postgres),
   SVC_POSTGRES_USER: postgres.user,
   SVC_POSTGRES_PASSWORD: postgres.password,
   SVC_POSTGRES_DB: postgres.database,

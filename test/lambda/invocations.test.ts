@@ -11,7 +11,7 @@ import { libpqEnvironment } from '../stage/libpq-environment.ts';
 import { holdUsers } from '../stage/locks.ts';
 import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
 import { createDatabase } from '../stage/postgres.ts';
-import { startProxy } from '../stage/proxy.ts';
+import { addressOf, startProxy } from '../stage/proxy.ts';
 import { refusal, responseFromResult } from '../stage/responses.ts';
 import { environmentOf } from '../stage/service.ts';
 
@@ -194,8 +194,7 @@ describe('after a freeze', () => {
 
   test('no connection is used that was idle for long, because it may be lost unnoticed', async () => {
     const proxy = await startProxy(stage.database);
-    const at = { SVC_POSTGRES_HOST: proxy.host, SVC_POSTGRES_PORT: String(proxy.port) };
-    const { read, freeze, thaw, signal } = await start(at, ['--import', CLOCK]);
+    const { read, freeze, thaw, signal } = await start(addressOf(proxy), ['--import', CLOCK]);
     await read();
     expect(proxy.accepted).toBe(1);
     signal('SIGUSR2');

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { Transform } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../host/development/free-port.ts';
+import { listen } from './listening.ts';
 
 /** A change of the bytes in one direction of one connection. */
 type Interference = () => Transform;
@@ -56,12 +57,10 @@ export async function startProxy(first: Target) {
       .on('close', () => sockets.delete(socket));
   }
 
-  async function listen(listenOn: number): Promise<number> {
-    if (server.listening) return listenOn;
-    server.listen(listenOn, '127.0.0.1');
-    await once(server, 'listening');
-    return (server.address() as AddressInfo).port;
-  }
+  const ownPort = await freePort();
+  const accept = async () => {
+    if (!server.listening) await listen(server, ownPort);
+  };
 
   function cutAll(): void {
     for (const socket of sockets) socket.resetAndDestroy();
@@ -71,7 +70,7 @@ export async function startProxy(first: Target) {
     for (const socket of sockets) socket.end();
   }
 
-  const ownPort = await listen(await freePort());
+  await accept();
   return {
     host: '127.0.0.1',
     port: ownPort,
@@ -90,7 +89,7 @@ export async function startProxy(first: Target) {
       mode = 'pass';
       onAnswers = undefined;
       onRequests = undefined;
-      await listen(ownPort);
+      await accept();
     },
     /** Connections stay, nothing moves, and new ones are accepted and hang. */
     stall() {
@@ -117,7 +116,7 @@ export async function startProxy(first: Target) {
       target = next;
     },
     /** Opens the port again, and keeps the changes of bytes. */
-    accept: () => listen(ownPort),
+    accept,
     /** Closes the port and the connections. */
     async refuse() {
       const closed = once(server, 'close');
@@ -163,8 +162,8 @@ export function through(pass: (chunk: Buffer, push: (bytes: Buffer) => void) => 
   });
 }
 
-/** The settings with which the service uses a proxy instead of PostgreSQL. */
-export const addressOf = ({ host, port }: Target) => ({
-  SVC_POSTGRES_HOST: host,
-  SVC_POSTGRES_PORT: String(port),
+/** The settings with which the service uses these hosts of PostgreSQL, or proxies, in this order. */
+export const addressOf = (...targets: readonly Target[]) => ({
+  SVC_POSTGRES_HOST: targets.map(({ host }) => host).join(),
+  SVC_POSTGRES_PORT: targets.map(({ port }) => port).join(),
 });

@@ -1,7 +1,6 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
+import { listen } from './listening.ts';
 
 /** A key of the issuer: its private key, and its entry in the JWKS. */
 export interface IssuerKey {
@@ -35,13 +34,7 @@ export async function startIssuer() {
     fetches += 1;
     answer(request, response);
   });
-  const listen = async (port: number) => {
-    server.listen(port, '127.0.0.1');
-    await once(server, 'listening');
-    return (server.address() as AddressInfo).port;
-  };
-  const port = await listen(0);
-  const issuer = `http://127.0.0.1:${port}`;
+  const { port, url: issuer } = await listen(server);
   const audience = 'user-management-service';
 
   /** Signs with the newest key by default. A claim or header parameter of `undefined` is left out. */
@@ -101,7 +94,7 @@ export async function startIssuer() {
         server.close(() => resolve()).closeAllConnections();
       }),
     /** Listens again on the same port. */
-    restart: () => listen(port),
+    restart: () => listen(server, port),
   };
 }
 
