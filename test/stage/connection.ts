@@ -35,6 +35,8 @@ export async function connectTo(url: string, { isReading = true } = {}) {
       wake();
     });
 
+  const text = () => Buffer.concat(all).toString('latin1');
+
   async function until<Value>(found: () => Value | undefined, wanted: string): Promise<Value> {
     const deadline = Date.now() + TIMEOUT_MS;
     for (;;) {
@@ -67,15 +69,10 @@ export async function connectTo(url: string, { isReading = true } = {}) {
     },
     /** All bytes that came, each as a character. */
     get received() {
-      return Buffer.concat(all).toString('latin1');
+      return text();
     },
     /** The statuses of the responses that came, without interim ones. */
-    statuses: () =>
-      [
-        ...Buffer.concat(all)
-          .toString('latin1')
-          .matchAll(/HTTP\/1\.1 ([2-5]\d\d) /g),
-      ].map(([, status]) => Number(status)),
+    statuses: () => Array.from(text().matchAll(/HTTP\/1\.1 ([2-5]\d\d) /g), ([, status]) => Number(status)),
     /** Whether the service has ended the connection. */
     get isOver() {
       return isEnded || socket.destroyed;
@@ -86,7 +83,6 @@ export async function connectTo(url: string, { isReading = true } = {}) {
         const limit = AbortSignal.timeout(milliseconds);
         const over = ['end', 'close'].map((event) => once(socket, event, { signal: limit }));
         await Promise.race(over).catch(() => {});
-        for (const ending of over) ending.catch(() => {});
       }
       return isEnded || socket.destroyed;
     },
