@@ -33,7 +33,7 @@ const [postgres, issuer] = await Promise.all([
   startDisposablePostgres({ settings: { fsync: 'on', full_page_writes: 'on' } }),
   startIssuer(),
 ]);
-const host = await startBuiltHost(environmentOf({ ...postgres, drop: async () => [] }, issuer));
+const host = await startBuiltHost(environmentOf(postgres, issuer));
 try {
   const url = await host.untilListening();
   await untilReady(url);

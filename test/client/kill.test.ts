@@ -31,7 +31,7 @@ const files = openFiles();
 
 /** The service has another port after each start. The command uses the port of the proxy. */
 async function startService(): Promise<void> {
-  host = await startBuiltHost(environmentOf({ ...postgres, drop: async () => [] }, issuer));
+  host = await startBuiltHost(environmentOf(postgres, issuer));
   const url = new URL(await host.untilListening());
   await untilReady(url.origin);
   const target = { host: url.hostname, port: Number(url.port) };

@@ -28,10 +28,7 @@ const SESSIONS = 11;
 export async function startWays(cluster: Cluster, issuer: Issuer, defer: (undo: () => unknown) => void) {
   const places = {
     haproxy: addressOf(cluster.balancer),
-    list: {
-      SVC_POSTGRES_HOST: cluster.nodes.map(({ host }) => host).join(),
-      SVC_POSTGRES_PORT: cluster.nodes.map(({ port }) => port).join(),
-    },
+    list: addressOf(...cluster.nodes),
   };
   const ways: Way[] = [];
   for (const [name, place] of Object.entries(places)) {
@@ -45,7 +42,7 @@ export async function startWays(cluster: Cluster, issuer: Issuer, defer: (undo: 
 
 async function startWay(name: string, place: Record<string, string>, cluster: Cluster, issuer: Issuer) {
   const database = { host: '', port: 0, user: 'postgres', password: '', database: '', name: `by_${name}` };
-  const environment = { ...environmentOf({ ...database, drop: async () => [] }, issuer), ...place };
+  const environment = { ...environmentOf(database, issuer), ...place };
   const host = await startBuiltHost(environment);
   const url = await host.untilListening();
   await untilReady(url);

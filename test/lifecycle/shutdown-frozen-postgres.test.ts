@@ -17,9 +17,8 @@ describe('a frozen PostgreSQL', () => {
 
   /** Starts a host with open connections in its pool. */
   async function start(variables: Variables = {}) {
-    const database = { ...postgres, drop: async () => [] };
     const host = await forThisTest(startBuiltHost, {
-      ...environmentOf(database, issuer),
+      ...environmentOf(postgres, issuer),
       SVC_SHUTDOWN_DRAIN_TIMEOUT: '1',
       ...variables,
     });

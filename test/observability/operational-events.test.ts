@@ -133,7 +133,7 @@ test('the reason that stops the migrations is another migration_failed, also aft
   const proxy = await forThisTest(startProxy, server);
   await proxy.refuse();
   const host = await forThisTest(startBuiltHost, {
-    ...environmentOf({ ...server, name, drop, host: proxy.host, port: proxy.port }, issuer),
+    ...environmentOf({ ...server, name, host: proxy.host, port: proxy.port }, issuer),
     SVC_POSTGRES_USER: role,
     SVC_POSTGRES_PASSWORD: 'secret',
   });

@@ -42,7 +42,7 @@ describe.each([
 
   beforeAll(async () => {
     [server, issuer] = await Promise.all([startPostgres(), startIssuer()]);
-    const database = { ...server, name: server.database, drop: async () => [] };
+    const database = { ...server, name: server.database };
     environment = { ...environmentOf(database, issuer), SVC_LOG_LEVEL: 'debug', SVC_OTEL_ENABLED: 'true' };
     host = await startBuiltHost(environment);
     const url = await host.untilListening();

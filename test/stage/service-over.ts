@@ -3,6 +3,7 @@ import { runMigrations } from '../../lib/migrations/index.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import type { DisposablePostgres } from './disposable-postgres.ts';
 import { settingsFor } from './opened-database.ts';
+import { addressOf } from './proxy.ts';
 import { freshAddress, readResponse, USERS } from './responses.ts';
 import { startService } from './service.ts';
 import { startIssuer } from './tokens.ts';
@@ -11,11 +12,8 @@ import { until } from './until.ts';
 /** An address of PostgreSQL, of a proxy or of a pooler. */
 export type Address = { readonly host: string; readonly port: number };
 
-const databaseOf = (postgres: DisposablePostgres) => ({ ...postgres, drop: async () => [] });
-
 /** Creates the tables of the service. */
-export const migrateAlone = (postgres: DisposablePostgres) =>
-  runMigrations(settingsFor(databaseOf(postgres)));
+export const migrateAlone = (postgres: DisposablePostgres) => runMigrations(settingsFor(postgres));
 
 /**
  * Starts a service for one test, with these hosts of PostgreSQL in this order. `postgres` has its account and its
@@ -28,12 +26,8 @@ export async function serviceOver(
 ) {
   const issuer = await startIssuer();
   const service = await startService(
-    {
-      SVC_POSTGRES_HOST: hosts.map(({ host }) => host).join(),
-      SVC_POSTGRES_PORT: hosts.map(({ port }) => port).join(),
-      ...variables,
-    },
-    { database: databaseOf(postgres), issuer },
+    { ...addressOf(...hosts), ...variables },
+    { database: { ...postgres, drop: async () => [] }, issuer },
   );
   onTestFinished(() => service.stop().then(issuer.stop));
   const call = async (...request: Parameters<typeof service.call>) =>

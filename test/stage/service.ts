@@ -9,9 +9,11 @@ import { isPooled } from './pooled.ts';
 import { createDatabase, type DatabaseOptions } from './postgres.ts';
 import { startIssuer } from './tokens.ts';
 
+type Database = Awaited<ReturnType<typeof createDatabase>>;
+
 /** The variables of a service in production with this database and this issuer, on a free port, without tracing. */
 export function environmentOf(
-  { host, port, user, password, name, pooler }: Awaited<ReturnType<typeof createDatabase>>,
+  { host, port, user, password, name, pooler }: Omit<Database, 'drop'>,
   {
     issuer,
     jwksUri,
@@ -39,7 +41,7 @@ export function environmentOf(
 }
 
 type Surroundings = {
-  readonly database: Awaited<ReturnType<typeof createDatabase>>;
+  readonly database: Database;
   readonly issuer: Awaited<ReturnType<typeof startIssuer>>;
 };
 

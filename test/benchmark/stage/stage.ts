@@ -64,7 +64,7 @@ export async function startStage({ users, needsFreshTokens, sharedBuffers, progr
 
   const urlOf = (database: string) => postgres.url.replace(/[^/]*$/, database);
   const variablesOf = (database: string): Variables =>
-    environmentOf({ ...postgres, database, name: database, drop: async () => [] }, credentials.issuer);
+    environmentOf({ ...postgres, database, name: database }, credentials.issuer);
 
   const query = (database: string, statement: string) => inDatabase({ ...postgres, database }, statement);
 

@@ -53,7 +53,7 @@ export const NO_FIGURES = { trials: 0, recoverySeconds: 0, memoryChange: 0, lost
 export async function openStage({ seed, trials, postgres: options, searchesModel }: Options) {
   const random: Random = seededRandom(seed);
   const [postgres, issuer] = await Promise.all([startDisposablePostgres(options), startIssuer()]);
-  const ownEnvironment = environmentOf({ ...postgres, drop: async () => [] }, issuer);
+  const ownEnvironment = environmentOf(postgres, issuer);
   const faults: string[] = [];
   const suspects: (() => Promise<string[]>)[] = [];
   const cleanUps: (() => unknown)[] = [];
