@@ -55,7 +55,7 @@ export const operations: readonly Operation[] = Object.entries<Record<string, ne
       operationId: operation.operationId as unknown as string,
       method: method.toUpperCase(),
       path,
-      parameters: resolvedAll(operation.parameters ?? []) as Parameter[],
+      parameters: ((operation.parameters ?? []) as Parameter[]).map(resolved),
       bodies: schemasOf((operation.requestBody as never as { content?: object } | undefined)?.content),
       responses: responsesOf(operation.responses as never),
       isPublic: (operation.security as unknown as unknown[]).length === 0,
@@ -112,8 +112,4 @@ function responsesOf(responses: Readonly<Record<string, Response>>): Operation['
       return [status, { ...rest, headers: Object.fromEntries(named) }];
     }),
   );
-}
-
-function resolvedAll(values: readonly unknown[]): unknown[] {
-  return values.map(resolved);
 }

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { exchange } from '../stage/raw-request.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { operations } from './document.ts';
-import { type FuzzTarget, Properties } from './properties.ts';
+import { Properties } from './properties.ts';
 
 /** FUZZ_SEED replays a run; FUZZ_CASES, the number of cases in all, makes one longer. */
 const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 0x7fff_ffff));
@@ -15,7 +15,7 @@ const numRuns = Math.ceil(cases / (operations.length + 1));
 const TIMEOUT_MS = 60_000 + 100 * numRuns;
 
 const service = serviceUnderTest(() => ({ SVC_LOG_LEVEL: 'error' }));
-let tokens: ReturnType<FuzzTarget['tokens']>;
+let properties: Properties;
 
 /** A new connection costs more than the request. */
 const agent = new Agent({ keepAlive: true });
@@ -24,15 +24,11 @@ beforeAll(async () => {
   process.stdout.write(`Fuzzing with FUZZ_SEED=${seed} FUZZ_CASES=${cases}\n`);
   // The usual token expires within a long run.
   const exp = Math.floor(Date.now() / 1000) + 86_400;
-  tokens = {
+  properties = new Properties({
+    send: (request) => exchange(service.url, request, agent),
     token: await service.issuer.sign({ exp }),
     roleless: await service.issuer.sign({ exp, roles: [] }),
-  };
-});
-
-const properties = new Properties({
-  send: (request) => exchange(service.url, request, agent),
-  tokens: () => tokens,
+  });
 });
 
 async function holds<Values>(property: IAsyncProperty<Values>): Promise<void> {

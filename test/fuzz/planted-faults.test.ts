@@ -39,10 +39,8 @@ const RUNS = { seed: 1, numRuns: 300, endOnFailure: true };
 /** Whether a property of the service fails. */
 type Check = (properties: Properties) => Promise<{ readonly failed: boolean }>;
 
-const of =
-  (id: string): Check =>
-  (properties) =>
-    fc.check(properties.ofOperation(operationOf(id)), RUNS);
+const of = (id: string) => (properties: Properties) =>
+  fc.check(properties.ofOperation(operationOf(id)), RUNS);
 const ofMethods: Check = (properties) => fc.check(properties.ofOtherMethods(), RUNS);
 
 /** By what is planted: the property that must fail, and the fault. */
@@ -83,9 +81,12 @@ const PLANTED: Readonly<Record<string, readonly [Check, Fault]>> = {
 };
 
 test.each(Object.entries(PLANTED))('the generated requests find %s', async (_title, [check, fault]) => {
-  const tokens = { token: await service.issuer.sign(), roleless: await service.issuer.tokenFor('other') };
-  const sent: Send = (request) => exchange(service.url, request);
-  const faulty = new Properties({ send: (request) => fault(request, sent), tokens: () => tokens });
+  const send: Send = (request) => exchange(service.url, request);
+  const faulty = new Properties({
+    send: (request) => fault(request, send),
+    token: await service.issuer.sign(),
+    roleless: await service.issuer.tokenFor('other'),
+  });
   const { failed } = await check(faulty);
   expect(failed).toBe(true);
 });

@@ -7,10 +7,11 @@ import { methodsByPath, type Operation } from './document.ts';
 import { type Fuzzed, requestTo } from './requests.ts';
 
 /** A service under test. */
-export type FuzzTarget = {
+type FuzzTarget = {
   send(request: RawRequest): Promise<HttpResponse>;
-  /** A token with both roles, and one without a role that any operation requires. */
-  tokens(): { readonly token: string; readonly roleless: string };
+  /** `token` has both roles, `roleless` none that any operation requires. */
+  readonly token: string;
+  readonly roleless: string;
 };
 
 /** The properties of a service that `infra/openapi.json` describes. */
@@ -58,7 +59,7 @@ export class Properties {
   /** The request with a user that is there, and with tokens, in place of what stands for them. */
   async #fill({ target, fields, ...rest }: Fuzzed): Promise<Fuzzed> {
     const id = target.includes('{known}') ? await this.#createUser() : '';
-    const { token, roleless } = this.#target.tokens();
+    const { token, roleless } = this.#target;
     return {
       ...rest,
       target: target.replace('{known}', id),
@@ -74,7 +75,7 @@ export class Properties {
       method: 'POST',
       target: '/api/v1/users/',
       fields: [
-        ['Authorization', `Bearer ${this.#target.tokens().token}`],
+        ['Authorization', `Bearer ${this.#target.token}`],
         ['Content-Type', 'application/json'],
       ],
       body: Buffer.from(JSON.stringify({ email: `${crypto.randomUUID()}@known.test` })),
