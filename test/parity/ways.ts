@@ -1,8 +1,6 @@
 import { endpoints } from '../../handlers/index.ts';
 import { handler as unmatched } from '../../handlers/unmatched.ts';
-import type { Endpoint } from '../../lib/endpoint/endpoint.ts';
-import type { FunctionResult } from '../../lib/lambda.ts';
-import { lambda } from '../../lib/lambda.ts';
+import { type FunctionResult, lambda } from '../../lib/lambda.ts';
 import { composeService } from '../../lib/service.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { sendOnSocket } from '../http/rules/exchange.ts';
@@ -23,7 +21,9 @@ export type Way = {
 /** The handlers as they are in the source, in this process, with events of API Gateway. */
 export async function startHandlers(environment: Variables): Promise<Way> {
   const gateway = await apiGateway();
-  const handlers = new Map(endpoints.map((endpoint) => [endpoint.route.operationId, handlerOf(endpoint)]));
+  const handlers = new Map(
+    endpoints.map((endpoint) => [endpoint.route.operationId, lambda(endpoint, composeService)]),
+  );
   // Settings are read at a handler's first call, which is later than this. The log goes to the output of the tests.
   Object.assign(process.env, environment, { SVC_LOG_LEVEL: 'error' });
   return {
@@ -34,8 +34,6 @@ export async function startHandlers(environment: Variables): Promise<Way> {
     stop: async () => {},
   };
 }
-
-const handlerOf = (endpoint: Endpoint) => lambda(endpoint, composeService);
 
 /** The container host, built, over TCP. */
 export async function startHost(environment: Variables): Promise<Way> {
