@@ -1,13 +1,13 @@
-import { appendFileSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sizeLoaded } from '../../infra/bundle.ts';
 import { functions } from '../../infra/functions.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { bundleOf, startFunction } from '../stage/lambda-function.ts';
 import { packagesIn } from '../stage/packages.ts';
 import { environmentOf } from '../stage/service.ts';
@@ -30,29 +30,17 @@ describe.each(deployed)('the bundle of %s', (operationId) => {
 });
 
 describe('a function', () => {
-  let stage: Awaited<ReturnType<typeof startComposition>>;
-  let folder: string;
-
-  beforeAll(async () => {
-    stage = await startComposition();
-    folder = mkdtempSync(join(tmpdir(), 'user-management-loaded-'));
-  });
-
-  afterAll(async () => {
-    rmSync(folder, { recursive: true });
-    await stage.stop();
-  });
+  const stage = forAllTests(() => startComposition());
 
   /** The packages in the files that a function has loaded after its first response. */
   async function loadedWith(variables: Variables): Promise<ReadonlySet<string>> {
-    const list = join(folder, JSON.stringify(variables).replaceAll(/\W/g, ''));
-    appendFileSync(list, '');
-    const environment = { ...environmentOf(stage.database, stage.issuer), ...variables, LOADED: list };
+    const environment = { ...environmentOf(stage.database, stage.issuer), ...variables };
     const recorder = pathToFileURL(join(import.meta.dirname, 'recorder.mjs')).href;
     const instance = await startFunction('getUser', environment, ['--import', recorder]);
     const event = await eventOf('getUser', { token: await stage.issuer.sign() });
     expect((await instance.call(event)).statusCode).toBe(404);
-    const files = readFileSync(list, 'utf8')
+    const files = instance
+      .errors()
       .split('\n')
       .filter(isOfFunction)
       .map((url) => fileURLToPath(url));

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
 import {
   freshAddress,
@@ -16,24 +17,17 @@ import { startIssuer } from '../stage/tokens.ts';
 
 const ID = '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
 
-let composition: Awaited<ReturnType<typeof startComposition>>;
-const instances = new Map<string, LambdaFunction>();
-
-beforeAll(async () => {
-  composition = await startComposition();
-  const environment = environmentOf(composition.database, composition.issuer);
-  for (const name of ['createUser', 'getUser', 'listUsers', 'listChanges', 'health', 'unmatched']) {
-    instances.set(name, await startFunction(name, environment));
-  }
-});
-
-afterAll(async () => {
-  await Promise.all([...instances.values()].map((instance) => instance.stop()));
-  await composition.stop();
-});
+const composition = forAllTests(() => startComposition());
+const environment = () => environmentOf(composition.database, composition.issuer);
+const instances = Object.fromEntries(
+  ['createUser', 'getUser', 'listUsers', 'listChanges', 'health', 'unmatched'].map((name) => [
+    name,
+    forAllTests(() => startFunction(name, environment())),
+  ]),
+);
 
 async function call(name: string, event: unknown): Promise<ServiceResponse> {
-  return responseFromResult(await (instances.get(name) as LambdaFunction).call(event));
+  return responseFromResult(await (instances[name] as LambdaFunction).call(event));
 }
 
 /** The event of `events/`, as an object that a test can change. */
@@ -151,20 +145,16 @@ describe('an incomplete event gets a response', () => {
 
 test('a hanging key server delays no response beyond the time limit of the invocation', async () => {
   const provider = await startIssuer();
+  onTestFinished(provider.stop);
   provider.answer(() => {});
-  const environment = {
-    ...environmentOf(composition.database, composition.issuer),
-    SVC_OAUTH_JWKS_URI: provider.jwksUri,
-  };
-  const instance = await startFunction('getUser', environment);
+  const instance = await startFunction('getUser', { ...environment(), SVC_OAUTH_JWKS_URI: provider.jwksUri });
+  onTestFinished(instance.stop);
   const event = await given('getUser');
   await instance.call({});
 
   const begun = performance.now();
   const response = responseFromResult(await instance.call(event, { seconds: 1.5 }));
   const waited = performance.now() - begun;
-  await instance.stop();
-  await provider.stop();
 
   expect(response).toEqual(refusal('service_unavailable_error', USERS + ID));
   expect(waited).toBeLessThan(1500);

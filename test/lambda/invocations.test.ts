@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
-import { administer } from '../stage/administration.ts';
+import { administer, administratorOf } from '../stage/administration.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
-import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
+import { startFunction } from '../stage/lambda-function.ts';
 import { libpqEnvironment } from '../stage/libpq-environment.ts';
 import { holdUsers } from '../stage/locks.ts';
 import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
@@ -20,29 +21,14 @@ const INSTANCE = '/api/v1/users/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
 const AFTER_THE_JUMP = { seconds: 660 };
 const CLOCK = pathToFileURL(join(import.meta.dirname, 'clock.mjs')).href;
 
-let stage: Awaited<ReturnType<typeof startComposition>>;
-let administrator: Awaited<ReturnType<typeof administer>>;
-let instance: LambdaFunction | undefined;
-
-beforeAll(async () => {
-  [stage, administrator] = await Promise.all([startComposition(), administer()]);
-});
-
-afterEach(async () => {
-  await instance?.stop();
-  instance = undefined;
-});
-
-afterAll(async () => {
-  await administrator.end();
-  await stage.stop();
-});
+const stage = forAllTests(() => startComposition());
+const administrator = administratorOf(stage);
 
 /** Starts an instance of getUser. `read` requests a user that does not exist. */
 async function start(variables: Variables = {}, nodeOptions: readonly string[] = []) {
   const environment = { ...environmentOf(stage.database, stage.issuer), ...variables };
   const started = await startFunction('getUser', environment, nodeOptions);
-  instance = started;
+  onTestFinished(started.stop);
   const event = await eventOf('getUser', { token: await stage.issuer.sign({ exp: 4_000_000_000 }) });
   return { ...started, read: async (options = {}) => responseFromResult(await started.call(event, options)) };
 }
@@ -50,6 +36,7 @@ async function start(variables: Variables = {}, nodeOptions: readonly string[] =
 /** The same, with a collector of its spans. */
 async function startTraced() {
   const collector = await startOtlpReceiver();
+  onTestFinished(collector.stop);
   const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
   return { ...(await start({ SVC_OTEL_ENABLED: 'true', ...endpoint })), collector };
 }
@@ -59,7 +46,7 @@ describe('an instance', () => {
     const { read } = await start();
     for (let times = 0; times < 3; times += 1) await read();
 
-    expect(await administrator.countSessions(stage.database.name)).toBe(1);
+    expect(await administrator.countSessions()).toBe(1);
   });
 
   test('has written its log when its response is sent', async () => {
@@ -87,7 +74,6 @@ describe('an instance', () => {
 
     await read();
     const names = collector.spans().map(({ name }) => name);
-    await collector.stop();
 
     expect(names).toEqual(expect.arrayContaining(['GET /api/v1/users/{user_id}', 'SELECT users']));
   });
@@ -100,7 +86,6 @@ describe('an instance', () => {
     const begun = performance.now();
     const { status } = await read();
     const waited = performance.now() - begun;
-    await collector.stop();
 
     expect(status).toBe(404);
     expect(waited).toBeLessThan(3000);
@@ -131,7 +116,6 @@ describe('an instance', () => {
     const { status } = await read({ seconds: 1.5 });
     const waited = performance.now() - begun;
     await table.release();
-    await collector.stop();
 
     expect(status).toBe(503);
     expect(waited).toBeLessThan(1500);
@@ -182,7 +166,7 @@ describe('after a freeze', () => {
     const { read, freeze, thaw } = await start();
     await read();
     await freeze();
-    expect(await administrator.terminate(stage.database.name)).toBe(1);
+    expect(await administrator.terminate()).toBe(1);
     // A freeze is longer than the end of a session takes.
     await sleep(200);
 

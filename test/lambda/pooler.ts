@@ -1,12 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import { migrations, runMigrations } from '../../lib/migrations/index.ts';
 import { readSettings, type Variables } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
 import { startPgBouncer } from '../stage/pgbouncer.ts';
 import { createDatabase } from '../stage/postgres.ts';
@@ -15,28 +16,19 @@ import { environmentOf } from '../stage/service.ts';
 
 const ROUNDS = 20;
 
-let stage: Awaited<ReturnType<typeof startComposition>>;
-let pooler: Awaited<ReturnType<typeof startPgBouncer>>;
-let token: string;
+const stage = forAllTests(() => startComposition());
+const pooler = forAllTests(() => startPgBouncer(inject('postgres'), { poolSize: 1 }));
 
-beforeAll(async () => {
-  stage = await startComposition();
-  pooler = await startPgBouncer(inject('postgres'), { poolSize: 1 });
-  token = await stage.issuer.sign();
-});
-
-afterAll(async () => {
-  await pooler.stop();
-  await stage.stop();
-});
-
-function start(operationId: string, variables: Variables = {}): Promise<LambdaFunction> {
+async function start(operationId: string, variables: Variables = {}): Promise<LambdaFunction> {
   const behind = { ...stage.database, host: pooler.host, port: pooler.port };
-  return startFunction(operationId, { ...environmentOf(behind, stage.issuer), ...variables });
+  const instance = await startFunction(operationId, { ...environmentOf(behind, stage.issuer), ...variables });
+  onTestFinished(instance.stop);
+  return instance;
 }
 
 async function call(instance: LambdaFunction, name: string, particulars = {}) {
-  const { statusCode, body } = await instance.call(await eventOf(name, { token, ...particulars }));
+  const event = await eventOf(name, { token: await stage.issuer.sign(), ...particulars });
+  const { statusCode, body } = await instance.call(event);
   return { statusCode, content: body && JSON.parse(body) };
 }
 
@@ -62,7 +54,6 @@ test('functions share one session of PostgreSQL behind PgBouncer in transaction 
 
   expect(await Promise.all(lives)).toEqual(lives.map(() => [201, 200, 200, 200, 200, 204, 404]));
   expect(await sessionsOfPooler()).toBe(1);
-  await Promise.all([create, get, update, remove, list, ready].map((instance) => instance.stop()));
 });
 
 test('times are UTC with milliseconds and Z with any settings of the session from PgBouncer', async () => {
@@ -76,7 +67,6 @@ test('times are UTC with milliseconds and Z with any settings of the session fro
 
   const { content: created } = await call(create, 'createUser', { body: '{"email":"german@example.com"}' });
   const { content: read } = await call(get, 'getUser', { id: created.id });
-  await Promise.all([create.stop(), get.stop()]);
 
   expect(created.created_at).toMatch(TIMESTAMP);
   expect(Math.abs(Date.now() - Date.parse(created.created_at))).toBeLessThan(60_000);
@@ -109,7 +99,6 @@ test('without the setting, PgBouncer refuses the options of a session', async ()
   const get = await start('getUser', { SVC_POSTGRES_POOLER: 'none' });
 
   const { statusCode } = await call(get, 'getUser');
-  await get.stop();
 
   expect(statusCode).toBe(503);
   expect(await pooler.log()).toContain('unsupported startup parameter');

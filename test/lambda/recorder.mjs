@@ -1,12 +1,10 @@
-// Writes the URL of every module that a process loads into the file that LOADED names.
-import { appendFileSync } from 'node:fs';
+// Writes the URL of every module that a process loads to standard error.
+import { writeSync } from 'node:fs';
 import { registerHooks } from 'node:module';
-
-const { LOADED } = process.env;
 
 registerHooks({
   load(url, context, next) {
-    appendFileSync(LOADED, `${url}\n`);
+    writeSync(2, `${url}\n`);
     return next(url, context);
   },
 });

@@ -1,24 +1,15 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { migrations } from '../../lib/migrations/index.ts';
-import { administer } from '../stage/administration.ts';
+import { administer, administratorOf } from '../stage/administration.ts';
 import { startComposition } from '../stage/composition.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { startFunction } from '../stage/lambda-function.ts';
 import { hold } from '../stage/locks.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';
 
-let stage: Awaited<ReturnType<typeof startComposition>>;
-let administrator: Awaited<ReturnType<typeof administer>>;
-
-beforeAll(async () => {
-  stage = await startComposition();
-  administrator = await administer(stage.database.name);
-});
-
-afterAll(async () => {
-  await administrator.end();
-  await stage.stop();
-});
+const stage = forAllTests(() => startComposition());
+const administrator = administratorOf(stage);
 
 test('the scheduled function deletes expired rows', async () => {
   await administrator.query(`
