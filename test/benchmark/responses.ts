@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Request, USERS } from '../lab/load/wire.ts';
-import { type RawResponse, sendTo } from '../stage/raw-request.ts';
+import { type RawRequest, type RawResponse, sendTo } from '../stage/raw-request.ts';
 import { until } from '../stage/until.ts';
 import type { Credentials } from './stage/credentials.ts';
 import { emailOf, idOf } from './stage/users.ts';
@@ -14,13 +14,16 @@ const LACKING: readonly number[] = [404, 405, 422, 501];
 
 export type Sample = { readonly responses: readonly unknown[]; readonly prepared: string };
 
-/** Sends a request with a request ID, and reads its response. */
-function send(port: number, { method, target, token, body }: Request): Promise<RawResponse> {
-  const fields: [string, string][] = [['X-Request-ID', 'compared']];
+/** The request that is sent, with these fields and those of the token and the body. */
+export function rawRequest({ method, target, token, body }: Request, given: RawRequest['fields'] = []) {
+  const fields = [...given];
   if (token !== undefined) fields.push(['Authorization', `Bearer ${token}`]);
   if (body !== undefined) fields.push(['Content-Type', 'application/json']);
-  return sendTo(`http://127.0.0.1:${port}`, { method, target, fields, body: Buffer.from(body ?? '') });
+  return { method, target, fields, body: Buffer.from(body ?? '') };
 }
+
+const send = (port: number, request: Request) =>
+  sendTo(`http://127.0.0.1:${port}`, rawRequest(request, [['X-Request-ID', 'compared']]));
 
 /** Waits until a target can answer with a user: it may still look for PostgreSQL or for keys. */
 export async function untilServing(port: number, { token }: Credentials): Promise<void> {

@@ -53,8 +53,8 @@ export function exchange(
 }
 
 /** The same, in the comparable form. */
-export async function sendTo(url: string, request: RawRequest): Promise<RawResponse> {
-  const { status, fields, content } = await exchange(url, request);
+export async function sendTo(...request: Parameters<typeof exchange>): Promise<RawResponse> {
+  const { status, fields, content } = await exchange(...request);
   return answer(status, fields, content.toString());
 }
 

@@ -1,19 +1,17 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
 import { join } from 'node:path';
-import { buffer } from 'node:stream/consumers';
 import { freePort } from '../../../host/development/free-port.ts';
 import type { Variables } from '../../../lib/settings/settings.ts';
 import type { Request } from '../../lab/load/wire.ts';
-import { answer, pairsOf, type RawResponse } from '../../stage/raw-request.ts';
+import { sendTo } from '../../stage/raw-request.ts';
 import { until } from '../../stage/until.ts';
+import { rawRequest } from '../responses.ts';
 import type { Question, Totals } from './counters.ts';
 
 const HOST = join(import.meta.dirname, '../../../host/main.ts');
 const COUNTERS = join(import.meta.dirname, 'counters.ts');
-
-const RESPONSE_LIMIT_MS = 30_000;
 
 /**
  * Neither garbage is collected unless it is asked for, nor is code compiled at a moment of V8's choice, after which it
@@ -40,24 +38,7 @@ export async function startCountedHost(variables: Variables, preloaded: readonly
   // One connection: nothing is done at the same time as something else.
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 
-  /** Resolves once the whole response is there. */
-  function send({ method, target, token, body = '' }: Request): Promise<RawResponse> {
-    const headers = {
-      ...(token !== undefined && { authorization: `Bearer ${token}` }),
-      ...(body !== '' && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
-    };
-    return new Promise((resolve, reject) => {
-      const sent = request(
-        { host: '127.0.0.1', port, agent, method, path: target, headers },
-        async (response) => {
-          const content = await buffer(response);
-          resolve(answer(Number(response.statusCode), pairsOf(response.rawHeaders), content.toString()));
-        },
-      );
-      sent.setTimeout(RESPONSE_LIMIT_MS, () => sent.destroy(new Error(`no response to ${method} ${target}`)));
-      sent.on('error', reject).end(body);
-    });
-  }
+  const send = (request: Request) => sendTo(`http://127.0.0.1:${port}`, rawRequest(request), agent);
 
   const isReady = async () => {
     if (child.exitCode !== null) throw new Error('the host has ended');

@@ -1,21 +1,6 @@
 import { createHook } from 'node:async_hooks';
 import { Socket } from 'node:net';
 
-/**
- * What the process has done so far, for callers and PostgreSQL: loaded into the host's process before anything else
- * (`--import`), and sent to its parent process on request.
- */
-export type Totals = {
-  readonly statements: number;
-  readonly writesToPostgres: number;
-  readonly bytesToPostgres: number;
-  readonly writesToClient: number;
-  readonly bytesToClient: number;
-  readonly promises: number;
-  /** Bytes of V8's heap in use: they only grow while nothing collects garbage. */
-  readonly heap: number;
-};
-
 /** What the host's process can be asked for. Promises are counted from `countPromises` on, until `collectGarbage`. */
 export type Question = 'totals' | 'countPromises' | 'collectGarbage';
 
@@ -68,6 +53,23 @@ function countStatements(messages: Buffer): void {
 const bytesOf = (sockets: ReadonlySet<Socket>) =>
   [...sockets].reduce((sum, { bytesWritten }) => sum + bytesWritten, 0);
 
+/**
+ * What the process has done so far, for callers and PostgreSQL: loaded into the host's process before anything else
+ * (`--import`), and sent to its parent process on request.
+ */
+const totals = () => ({
+  statements,
+  writesToPostgres,
+  bytesToPostgres: bytesOf(toPostgres),
+  writesToClient,
+  bytesToClient: bytesOf(toClients),
+  promises,
+  /** Bytes of V8's heap in use: they only grow while nothing collects garbage. */
+  heap: process.memoryUsage().heapUsed,
+});
+
+export type Totals = ReturnType<typeof totals>;
+
 // It must not outlive its parent process, however that ends.
 process.on('disconnect', () => process.exit());
 
@@ -77,14 +79,5 @@ process.on('message', (question: Question) => {
     hook.disable();
     globalThis.gc?.();
   }
-  const totals: Totals = {
-    statements,
-    writesToPostgres,
-    bytesToPostgres: bytesOf(toPostgres),
-    writesToClient,
-    bytesToClient: bytesOf(toClients),
-    promises,
-    heap: process.memoryUsage().heapUsed,
-  };
-  process.send?.(totals);
+  process.send?.(totals());
 });
