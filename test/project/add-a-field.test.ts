@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { callerOf, untilReady } from '../stage/caller.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { copyOfProject, openFolder, removeProject } from '../stage/project-copy.ts';
@@ -25,9 +26,7 @@ import { runInCopy } from './run-in-copy.ts';
 const NAME = 'trial_locale';
 const NUMBER = 14;
 
-const CHECKED = [
-  ...['test', 'events', 'tsconfig.json', 'knip.json', 'redocly.yaml', 'vitest.config.ts', '.gitignore'],
-];
+const CHECKED = 'test events tsconfig.json knip.json redocly.yaml vitest.config.ts .gitignore'.split(' ');
 const PAGES = ['CHANGELOG.md', 'CONTRIBUTING.md'];
 const NEW_MIGRATION = '9000-trial-locale';
 
@@ -84,32 +83,31 @@ writeFileSync(pathOf(`lib/migrations/${NEW_MIGRATION}.ts`), migration);
 
 const run = (program: string, ...options: readonly string[]) => runInCopy(folder, program, ...options);
 
-let child: ChildProcess;
-let issuer: Awaited<ReturnType<typeof startIssuer>>;
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let call: (...request: Parameters<ReturnType<typeof callerOf>>) => ReturnType<typeof readResponse>;
-
-beforeAll(async () => {
+const service = forAllTests(async () => {
   await run('node', 'infra/openapi.ts');
-  [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
-  child = spawn(process.execPath, ['host/main.ts'], { cwd: folder, env: environmentOf(database, issuer) });
+  const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
+  const environment = environmentOf(database, issuer);
+  const child = spawn(process.execPath, ['host/main.ts'], { cwd: folder, env: environment });
   let log = '';
   for (const output of [child.stdout, child.stderr])
-    output?.on('data', (part) => {
+    output.on('data', (part) => {
       log += part;
     });
-  const port = await until('its port', () => /"port":(\d+)/.exec(log)?.[1] ?? undefined);
+  const port = await until('its port', () => /"port":(\d+)/.exec(log)?.[1]);
   const url = `http://127.0.0.1:${port}`;
   await untilReady(url);
-  const send = callerOf(url, issuer);
-  call = async (...request) => readResponse(await send(...request));
+  return {
+    send: callerOf(url, issuer),
+    async stop() {
+      child.kill('SIGKILL');
+      await Promise.all([issuer.stop(), database.drop()]);
+      removeProject(folder);
+    },
+  };
 });
 
-afterAll(async () => {
-  child.kill('SIGKILL');
-  await Promise.all([issuer.stop(), database.drop()]);
-  removeProject(folder);
-});
+const call = async (...request: Parameters<typeof service.send>) =>
+  readResponse(await service.send(...request));
 
 /** The body of a user with a locale. The field is the last member. */
 const withLocale = (email: string, locale: string) => ({ ...user({ email }), [NAME]: locale });

@@ -56,22 +56,22 @@ describe('two builds of a commit in folders of different depths', { timeout: 60_
     expect(other?.commit).toBe(one?.commit);
   });
 
+  /** The files of the first build that contain a text. */
+  function filesWith(text: string, files: string): readonly string[] {
+    const { folder = '' } = builds[0] ?? {};
+    return globSync(files, { cwd: folder }).filter((file) =>
+      readFileSync(join(folder, file), 'utf8').includes(text),
+    );
+  }
+
   test('have the commit in their version', () => {
-    const version = `${packageJson.version}+${builds[0]?.commit.slice(0, 7)}`;
-    const having = (files: string) =>
-      globSync(files, { cwd: builds[0]?.folder ?? '' }).filter((file) =>
-        readFileSync(join(builds[0]?.folder ?? '', file), 'utf8').includes(`"${version}"`),
-      );
-    expect(having('dist/host/**/*.mjs')).toHaveLength(1);
-    expect(having('dist/functions/getUser/**/*.mjs')).toHaveLength(1);
+    const version = `"${packageJson.version}+${builds[0]?.commit.slice(0, 7)}"`;
+    expect(filesWith(version, 'dist/host/**/*.mjs')).toHaveLength(1);
+    expect(filesWith(version, 'dist/functions/getUser/**/*.mjs')).toHaveLength(1);
   });
 
   test('contain no folder of the machine', () => {
-    const { folder = '' } = builds[0] ?? {};
-    const named = globSync('dist/**/*.{mjs,map}', { cwd: folder }).filter((file) =>
-      readFileSync(join(folder, file), 'utf8').includes(folder),
-    );
-    expect(named).toEqual([]);
+    expect(filesWith(String(builds[0]?.folder), 'dist/**/*.{mjs,map}')).toEqual([]);
   });
 });
 
