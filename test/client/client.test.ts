@@ -15,6 +15,7 @@ import {
 import type { Breaking } from '../accept/faults.ts';
 import type { RawResponse } from '../stage/raw-request.ts';
 import { acceptableUnderTest } from './acceptable-under-test.ts';
+import { byId, copyInMemory } from './copy-in-memory.ts';
 
 const stage = acceptableUnderTest();
 const { startBreaking } = stage;
@@ -29,7 +30,7 @@ const tokens = (): TokenSource =>
     clientSecret: 'a b&ü',
   });
 
-const usersAt = (url: string, options: Partial<UsersOptions> = {}) =>
+const usersAt = (url = stage.service.url, options: Partial<UsersOptions> = {}) =>
   createUsers({ url, token: tokens(), retry: { pause: 5 }, ...options });
 
 /** The first response to such a request is lost, although the request arrives. Later responses arrive. */
@@ -63,7 +64,7 @@ describe('tokens', () => {
         return fetch(input, init);
       },
     });
-    const users = usersAt(stage.service.url, { token });
+    const users = usersAt(undefined, { token });
     await Promise.all(Array.from({ length: 5 }, () => users.findByEmail('ada@example.com')));
 
     expect(asked).toHaveLength(1);
@@ -110,7 +111,7 @@ describe('tokens', () => {
     });
     // The first expires at once, and the second is invalid.
     await token();
-    const users = usersAt(stage.service.url, { token });
+    const users = usersAt(undefined, { token });
 
     expect((await users.findByEmail('ada@example.com'))?.full_name).toBe('ADA');
     expect(count).toBe(3);
@@ -149,7 +150,7 @@ describe('tokens', () => {
 
 describe('an external id', () => {
   test('finds exactly its user', async () => {
-    const users = usersAt(stage.service.url);
+    const users = usersAt();
     const { id } = await users.create({ email: fresh(), external_id: 'hr é+1' });
 
     expect((await users.findByExternalId('hr é+1'))?.id).toBe(id);
@@ -165,7 +166,7 @@ describe('a lost response', () => {
     const { id } = await usersAt(front.url).create({ email });
 
     expect(front.seen.map(({ method }) => method)).toEqual(['POST', 'POST']);
-    expect((await usersAt(stage.service.url).findByEmail(email))?.id).toBe(id);
+    expect((await usersAt().findByEmail(email))?.id).toBe(id);
   });
 
   test('to a batch leaves each user once', async () => {
@@ -177,7 +178,7 @@ describe('a lost response', () => {
   });
 
   test('to a deletion leaves the user deleted, and a second deletion is refused', async () => {
-    const { id } = await usersAt(stage.service.url).create({ email: fresh() });
+    const { id } = await usersAt().create({ email: fresh() });
     const front = await startBreaking(losing('DELETE'));
     await usersAt(front.url).remove(id);
 
@@ -185,7 +186,7 @@ describe('a lost response', () => {
   });
 
   test('to an update with all members of a user leaves it carried out once', async () => {
-    const user = await usersAt(stage.service.url).create({
+    const user = await usersAt().create({
       email: fresh(),
       external_id: crypto.randomUUID(),
     });
@@ -198,7 +199,7 @@ describe('a lost response', () => {
   });
 
   test('to an update of a version is the refusal if the user does not have every value', async () => {
-    const { id, version } = await usersAt(stage.service.url).create({ email: fresh() });
+    const { id, version } = await usersAt().create({ email: fresh() });
     const front = await startBreaking(losing('PATCH'));
     const change = { full_name: 'Once', later_field: 'value' };
     const refused = usersAt(front.url).change(id, change, { ifVersion: version });
@@ -262,7 +263,7 @@ describe('an unavailable service', () => {
       start: (controller) => controller.enqueue(new TextEncoder().encode('[{"email"')),
       pull: (controller) => controller.error(new TypeError('terminated')),
     });
-    const users = usersAt(stage.service.url, {
+    const users = usersAt(undefined, {
       fetch: async (input, init) => {
         count += 1;
         return count > 1 ? fetch(input, init) : new Response(cutOff);
@@ -284,7 +285,7 @@ describe('an unavailable service', () => {
         return Response.json({ error: 'hunter2 is wrong' }, { status: 401 });
       },
     });
-    const error = await usersAt(stage.service.url, { token })
+    const error = await usersAt(undefined, { token })
       .head()
       .catch((reason) => reason);
 
@@ -309,7 +310,7 @@ describe('an unavailable service', () => {
 });
 
 test('concurrent updates all take effect', async () => {
-  const users = usersAt(stage.service.url);
+  const users = usersAt();
   const { id } = await users.create({ email: fresh(), full_name: '' });
   const letters = [...'abcdefgh'];
   await Promise.all(
@@ -322,7 +323,7 @@ test('concurrent updates all take effect', async () => {
 });
 
 test('an update of an old version is refused, and update fails after its last attempt', async () => {
-  const users = usersAt(stage.service.url);
+  const users = usersAt();
   const { id, version } = await users.create({ email: fresh() });
   await users.change(id, {});
   const late = await users.change(id, {}, { ifVersion: version }).catch((reason) => reason);
@@ -360,31 +361,12 @@ test('the union of problems has exactly those of the service', () => {
   );
 });
 
-/** A copy in memory. */
-function copyInMemory(kept?: string) {
-  const rows = new Map<string, User>();
-  let cursor = kept;
-  const copy: Mirror = {
-    cursor: () => cursor,
-    ids: () => rows.keys(),
-    put: (user) => void rows.set(user.id, user),
-    remove: (id) => void rows.delete(id),
-    keep: (next) => {
-      cursor = next;
-    },
-  };
-  return { copy, rows, users: () => [...rows.values()].sort((a, b) => (a.id < b.id ? -1 : 1)) };
-}
-
-const all = async () =>
-  (await Array.fromAsync(usersAt(stage.service.url).list({ limit: 1000 }))).sort((a, b) =>
-    a.id < b.id ? -1 : 1,
-  );
+const all = async () => byId(await Array.fromAsync(usersAt().list({ limit: 1000 })));
 
 describe('a mirror', () => {
   test('equals the table after writes during the copy and after it', async () => {
-    const users = usersAt(stage.service.url);
-    const { copy, users: copied } = copyInMemory();
+    const users = usersAt();
+    const { copy, rows } = copyInMemory();
     const write = async () => {
       const [changed, removed] = await users.createAll([{ email: fresh() }, { email: fresh() }]);
       await users.change(String(changed?.id), { full_name: 'changed' });
@@ -404,11 +386,11 @@ describe('a mirror', () => {
     await write();
     await mirror(users, copy, { follow: false });
 
-    expect(copied()).toEqual(await all());
+    expect(byId(rows.values())).toEqual(await all());
   });
 
   test('receives a change during its wait', async () => {
-    const users = usersAt(stage.service.url);
+    const users = usersAt();
     const { copy, rows } = copyInMemory();
     await mirror(users, copy, { follow: false });
     const leaving = new AbortController();
@@ -430,16 +412,15 @@ describe('a mirror', () => {
   });
 
   test('starts again when the changes after its cursor have expired', async () => {
-    const users = usersAt(stage.service.url);
+    const users = usersAt();
     const gone: User = {
       ...(await users.create({ email: fresh() })),
       id: '00000000-0000-0000-0000-000000000000',
     };
     // After the head, as after a restored backup.
-    const { copy, rows, users: copied } = copyInMemory(btoa('.999999').replace(/=+$/, ''));
-    rows.set(gone.id, gone);
+    const { copy, rows } = copyInMemory({ cursor: btoa('.999999').replace(/=+$/, ''), users: [gone] });
     await mirror(users, copy, { follow: false });
 
-    expect(copied()).toEqual(await all());
+    expect(byId(rows.values())).toEqual(await all());
   });
 });

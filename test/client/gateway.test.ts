@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import {
   clientCredentials,
   createUsers,
-  type Mirror,
   mirror,
   UnexpectedAnswer,
   type Users,
@@ -12,16 +11,19 @@ import {
 import { findLink } from '../../infra/client/src/link.ts';
 import { startAcceptable } from '../accept/stage.ts';
 import { startFront } from '../lab/stage/front.ts';
+import { untilReady } from '../stage/caller.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { startHttpFront } from '../stage/http-front.ts';
 import type { RawRequest, RawResponse } from '../stage/raw-request.ts';
-import { until } from '../stage/until.ts';
 import { lastLine, openFiles, runCommand } from './command.ts';
+import { copyInMemory } from './copy-in-memory.ts';
 
 const ID = '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
 const OTHER = '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f71';
 const TOKEN = 'header-of-the-token.payload-of-the-token.signature/of+it=';
 const JSON_TYPE = 'application/json; charset=utf-8';
-const PROBLEM = 'application/problem+json';
+/** A page of changes that is not the last one. */
+const AFTER_IT = { link: '</api/v1/users/changes?cursor=abc>; rel="next"' };
 
 const user = (values: object = {}) => ({
   id: ID,
@@ -43,14 +45,13 @@ const change = (values: object = {}) => ({
   data: { version: 2, changed: [], actor: 'a', request_id: 'r' },
   ...values,
 });
-const problem = (values: object = {}) => ({
+const PROBLEM = {
   type: 'urn:svc:error:not_found_error',
   title: 'Not Found',
   status: 404,
   detail: 'There is no such user.',
   instance: `/api/v1/users/${ID}`,
-  ...values,
-});
+};
 
 const answer = (status: number, body: unknown, headers: Record<string, string> = {}): RawResponse => ({
   status,
@@ -59,25 +60,20 @@ const answer = (status: number, body: unknown, headers: Record<string, string> =
 });
 const tagged = (status: number, body: unknown, headers = {}) =>
   answer(status, body, { etag: '"1"', ...headers });
+const notFound = (body: object) => answer(404, body, { 'content-type': 'application/problem+json' });
 const html = (status: number, body = '<h1>Sign in</h1>') =>
   answer(status, body, { 'content-type': 'text/html' });
 
 let respond: (request: RawRequest) => RawResponse | Promise<RawResponse>;
-let gateway: Awaited<ReturnType<typeof startHttpFront>>;
 let requests: RawRequest[] = [];
-const files = openFiles();
-
-beforeAll(async () => {
-  gateway = await startHttpFront(async (request) => {
+const gateway = forAllTests(() =>
+  startHttpFront(async (request) => {
     requests.push(request);
     return respond(request);
-  });
-});
-
-afterAll(async () => {
-  files.remove();
-  await gateway.stop();
-});
+  }),
+);
+const files = openFiles();
+afterAll(files.remove);
 
 const usersBehind = (answers: typeof respond | RawResponse) => {
   respond = typeof answers === 'function' ? answers : () => answers;
@@ -134,13 +130,10 @@ describe('a response that is not the service’s', () => {
     ['403 with JSON of another shape', answer(403, { message: { text: 'blocked' } })],
     ['404 with HTML', html(404)],
     ['404 with JSON', answer(404, { message: 'no route' })],
-    ['404 with another problem', answer(404, problem({ type: 'about:blank' }), { 'content-type': PROBLEM })],
-    [
-      '404 with the problem of another path',
-      answer(404, problem({ instance: '/users' }), { 'content-type': PROBLEM }),
-    ],
-    ['404 with a problem of 410', answer(404, problem({ status: 410 }), { 'content-type': PROBLEM })],
-    ['404 with a problem without members', answer(404, {}, { 'content-type': PROBLEM })],
+    ['404 with another problem', notFound({ ...PROBLEM, type: 'about:blank' })],
+    ['404 with the problem of another path', notFound({ ...PROBLEM, instance: '/users' })],
+    ['404 with a problem of 410', notFound({ ...PROBLEM, status: 410 })],
+    ['404 with a problem without members', notFound({})],
     ['409 with HTML', html(409)],
     ['412 with HTML', html(412)],
     ['418', html(418)],
@@ -192,11 +185,8 @@ describe('a response that is not the service’s', () => {
     ['head', answer(200, [], { link: '</api/v1/users/changes?cursor=>; rel="next"' })],
     ['head', answer(200, [], { link: '</other?cursor=abc>; rel="next"' })],
     ['changes', answer(200, [change()], { link: '</api/v1/users/changes?cursor=abc>; rel="prev"' })],
-    ['changes', answer(200, [change()], { link: '</api/v1/users/changes?cursor=abc>; rel="next"' })],
-    [
-      'changes',
-      answer(200, [{ ...change(), data: {} }], { link: '</api/v1/users/changes?cursor=abc>; rel="next"' }),
-    ],
+    ['changes', answer(200, [change()], AFTER_IT)],
+    ['changes', answer(200, [change({ data: {} })], AFTER_IT)],
     [
       'changesOf',
       answer(200, [change({ subject: OTHER })], {
@@ -222,13 +212,8 @@ describe('a response that is not the service’s', () => {
   });
 
   test('a later version may have further members and values', async () => {
-    const link = '</api/v1/users/changes?cursor=abc>; rel="next"';
-    const page = answer(
-      200,
-      [change({ type: 'user.merged', data: { ...change().data, changed: ['phone'] } })],
-      { link },
-    );
-    const users = usersBehind(page);
+    const merged = change({ type: 'user.merged', data: { ...change().data, changed: ['phone'] } });
+    const users = usersBehind(answer(200, [merged], AFTER_IT));
 
     expect(await users.get(ID).catch((error) => error)).toBeInstanceOf(UnexpectedAnswer);
     expect((await users.changes().next()).value).toMatchObject({ data: { changed: ['phone'] } });
@@ -237,22 +222,8 @@ describe('a response that is not the service’s', () => {
 });
 
 describe('a value that is missing or of another type', () => {
-  const values = [
-    undefined,
-    null,
-    '',
-    '.',
-    '..',
-    'changes',
-    'batch',
-    Number.NaN,
-    17,
-    {},
-    [],
-    [ID],
-    true,
-    new Date(0),
-  ];
+  const texts = ['', '.', '..', 'changes', 'batch'];
+  const values = [...texts, undefined, null, Number.NaN, 17, {}, [], [ID], true, new Date(0)];
   const filters = ['email', 'external_id', 'is_active', 'ids', 'created_after', 'sort', 'limit', 'cursor'];
   const calls: Readonly<Record<string, (users: Users, value: never) => Promise<unknown>>> = {
     get: (users, value) => users.get(value),
@@ -273,31 +244,18 @@ describe('a value that is missing or of another type', () => {
     expect(requests).toEqual([]);
   });
 
-  test.each([
-    ...[undefined, null, '', '\n', Number.NaN, 17, {}, [], true].map((value) => ['external_id', value]),
-    ...filters.flatMap((name) => [undefined, null, '', Number.NaN, {}].map((value) => [name, value])),
-    ...[
-      [],
-      ['ids', ['x']],
-      ['ids', Array(1)],
-      ['ids', Array(101).fill(ID)],
-      ['ids', ID],
-      ['emial', 'a@b'],
-    ].slice(1),
-    ...[
-      ['is_active', 'true'],
-      ['limit', '10'],
-      ['limit', 0],
-      ['limit', 1001],
-      ['limit', 1.5],
-      ['sort', 'email'],
-    ],
-  ])('the filter %s: %j is refused before anything is sent', async (name, value) => {
+  test.each<{ name: string; value: unknown }>([
+    ...['\n', 17, [], true].map((value) => ({ name: 'external_id', value })),
+    ...filters.flatMap((name) => [undefined, null, '', Number.NaN, {}].map((value) => ({ name, value }))),
+    ...[['x'], Array(1), Array(101).fill(ID), ID].map((value) => ({ name: 'ids', value })),
+    ...['10', 0, 1001, 1.5].map((value) => ({ name: 'limit', value })),
+    { name: 'is_active', value: 'true' },
+    { name: 'sort', value: 'email' },
+    { name: 'emial', value: 'a@b' },
+  ])('the filter $name: $value is refused before anything is sent', async ({ name, value }) => {
     const users = usersBehind(html(200));
-    expect(await reasonFor(Array.fromAsync(users.list({ [name as string]: value })))).toBeInstanceOf(
-      TypeError,
-    );
 
+    expect(await reasonFor(Array.fromAsync(users.list({ [name]: value })))).toBeInstanceOf(TypeError);
     expect(requests).toEqual([]);
   });
 
@@ -363,18 +321,6 @@ function withoutLinks(count: number) {
   };
 }
 
-function copyOf(ids: readonly string[]) {
-  const rows = new Set(ids);
-  const copy: Mirror = {
-    cursor: () => undefined,
-    ids: () => rows,
-    put: ({ id }) => void rows.add(id),
-    remove: (id) => void rows.delete(id),
-    keep: () => {},
-  };
-  return { copy, rows };
-}
-
 describe('a full page without a link', () => {
   test('is the last one if no user comes after it, in both orders', async () => {
     const users = usersBehind(withoutLinks(20));
@@ -411,7 +357,7 @@ describe('a full page without a link', () => {
   });
 
   test('removes nothing from a copy, and neither does an empty list', async () => {
-    const { copy, rows } = copyOf([OTHER]);
+    const { copy, rows } = copyInMemory({ users: [user({ id: OTHER })] });
     const cut = mirror(usersBehind(withoutLinks(1001)), copy, { follow: false });
     expect(await reasonFor(cut)).toBeInstanceOf(UnexpectedAnswer);
     const empty = mirror(usersBehind(withoutLinks(0)), copy, { follow: false });
@@ -425,8 +371,7 @@ describe('a full page without a link', () => {
     const ids = [ID, OTHER];
     let type = 'user.updated';
     const listed = [answer(200, []), answer(200, [user({ id: OTHER, email: 'b@example.com' })])];
-    const { copy, rows } = copyOf(ids);
-    const following: Mirror = { ...copy, cursor: () => 'abc' };
+    const { copy, rows } = copyInMemory({ users: ids.map((id) => user({ id })) });
     const run = async () => {
       const users = usersBehind(({ target }) => {
         if (!target.includes('/changes')) return listed[type === 'user.updated' ? 0 : 1] as RawResponse;
@@ -434,13 +379,13 @@ describe('a full page without a link', () => {
         const changes = isFirst ? ids.map((subject) => change({ subject, type })) : [];
         return answer(200, changes, { link: '</api/v1/users/changes?cursor=def>; rel="next"' });
       });
-      await mirror(users, following, { follow: false });
+      await mirror(users, { ...copy, cursor: () => 'abc' }, { follow: false });
     };
     await run();
-    expect([...rows]).toEqual(ids);
+    expect([...rows.keys()]).toEqual(ids);
     type = 'user.deleted';
     await run();
-    expect([...rows]).toEqual([OTHER]);
+    expect([...rows.keys()]).toEqual([OTHER]);
   });
 });
 
@@ -471,8 +416,7 @@ test('an empty page of changes is not their end, and every page leaves out the s
 });
 
 test('a reader that follows the changes lets the service wait for them', async () => {
-  const link = '</api/v1/users/changes?cursor=abc>; rel="next"';
-  await usersBehind(answer(200, [change()], { link }))
+  await usersBehind(answer(200, [change()], AFTER_IT))
     .changes({ follow: true })
     .next();
 
@@ -539,6 +483,7 @@ test.each([
   'behind %s, which compresses responses, every method works',
   async (program, file, plain, compressing) => {
     const service = await startAcceptable();
+    onTestFinished(service.stop);
     const front = await startFront(program, (port, folder) =>
       readFileSync(join(import.meta.dirname, '../../infra/examples', file), 'utf8')
         .replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)
@@ -546,17 +491,12 @@ test.each([
         .replaceAll('/tmp/', `${folder}/`)
         .replace(plain, compressing),
     );
-    await until(`${program} leads to the service`, () =>
-      fetch(`${front.url}/ready`).then(
-        ({ ok }) => ok,
-        () => false,
-      ),
-    );
-    const credentials = { url: service.credentials.ACCEPT_TOKEN_URL, clientId: 'client' };
+    onTestFinished(() => front.stop());
+    await untilReady(front.url);
     const encodings: (string | null)[] = [];
     const users = createUsers({
       url: front.url,
-      token: clientCredentials(credentials),
+      token: clientCredentials({ url: service.credentials.ACCEPT_TOKEN_URL, clientId: 'client' }),
       fetch: async (input, init) => {
         const response = await fetch(input, init);
         encodings.push(response.headers.get('content-encoding'));
@@ -570,8 +510,6 @@ test.each([
     const changes = await Array.fromAsync(users.changes({ from: cursor }));
     await users.remove(id, { ifVersion: updated.version });
     const removed = await users.find(id);
-    await front.stop();
-    await service.stop();
 
     expect(encodings).toContain('gzip');
     expect([version, updated.version, removed]).toEqual(['"1"', '"2"', undefined]);
