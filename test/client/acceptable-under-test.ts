@@ -1,6 +1,7 @@
 import { afterEach, beforeAll, onTestFinished } from 'vitest';
 import type { Breaking } from '../accept/faults.ts';
-import { type Acceptable, startAcceptable, startBreaking } from '../accept/stage.ts';
+import { startAcceptable, startBreaking } from '../accept/stage.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { openFiles, startCommand, variablesFor } from './command.ts';
 
 type CommandOptions = Parameters<typeof startCommand>[2];
@@ -11,15 +12,11 @@ type CommandOptions = Parameters<typeof startCommand>[2];
  */
 export function acceptableUnderTest() {
   const files = openFiles();
-  let service: Acceptable;
+  const service = forAllTests(startAcceptable);
   let given: NodeJS.ProcessEnv;
   beforeAll(async () => {
-    service = await startAcceptable();
     given = await variablesFor(service);
-    return async () => {
-      files.remove();
-      await service.stop();
-    };
+    return files.remove;
   });
 
   const started: ReturnType<typeof startCommand>[] = [];
@@ -41,9 +38,7 @@ export function acceptableUnderTest() {
 
   return {
     files,
-    get service() {
-      return service;
-    },
+    service,
     /** The variables with which the command calls the service. */
     get variables() {
       return given;

@@ -40,6 +40,7 @@ export function startCommand(
   return {
     ended,
     printed,
+    processId: child.pid,
     isRunning: () => child.exitCode === null && child.signalCode === null,
     signal: (name: NodeJS.Signals) => child.kill(name),
     /** Closes the reader of standard output. */
@@ -87,13 +88,25 @@ export function linesOf(text: string): readonly Record<string, unknown>[] {
     .map((line) => JSON.parse(line));
 }
 
+/** Lines of JSON of these values. */
+export const toLines = (values: readonly object[]) =>
+  values.map((value) => `${JSON.stringify(value)}\n`).join('');
+
 /** Lines of users whose emails begin with `name`. */
-export function usersNamed(name: string, count: number): string {
-  return Array.from(
-    { length: count },
-    (_, n) => `${JSON.stringify({ email: `${name}.${n + 1}@example.com`, full_name: `User ${n + 1}` })}\n`,
-  ).join('');
-}
+export const usersNamed = (name: string, count: number) =>
+  toLines(
+    Array.from({ length: count }, (_, n) => ({
+      email: `${name}.${n + 1}@example.com`,
+      full_name: `User ${n + 1}`,
+    })),
+  );
+
+/** The end of a command that prints nothing but these lines on standard error. */
+export const silent = (code: number, ...lines: readonly string[]): Ended => ({
+  code,
+  stdout: '',
+  stderr: lines.map((line) => `${line}\n`).join(''),
+});
 
 /** The last line of the output. */
 export const lastLine = (text: string) => text.trimEnd().split('\n').at(-1);

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { acceptableUnderTest } from './acceptable-under-test.ts';
-import { lastLine, linesOf, usersNamed } from './command.ts';
+import { lastLine, linesOf, toLines, usersNamed } from './command.ts';
 
 const { files, run, startBreaking } = acceptableUnderTest();
 let exported: readonly Record<string, unknown>[];
@@ -13,8 +13,7 @@ beforeAll(async () => {
   exported = files.lines('exported');
 });
 
-const write = (lines: readonly object[]) =>
-  files.write('lines', lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+const write = (lines: readonly object[]) => files.write('lines', toLines(lines));
 const diff = async (lines: readonly object[], ...options: readonly string[]) => {
   const { code, stdout, stderr } = await run(['diff', write(lines), ...options]);
   return { code, differences: linesOf(stdout), last: lastLine(stderr) };
@@ -77,30 +76,18 @@ test('lines are matched by id, else external id, else email, and compared by the
   expect(await diff(lines.slice(6), '--subset')).toMatchObject({ code: 0, differences: [] });
 });
 
-test.each([
-  [
-    'two lines of one id',
-    (users: typeof exported) => [users[0], users[0]],
-    /^Lines 1 and 2 are of one user$/,
-  ],
+test.each<[string, (users: typeof exported) => readonly unknown[], RegExp]>([
+  ['two lines of one id', ([one]) => [one, one], /^Lines 1 and 2 are of one user$/],
   ['two lines of one email', () => [{ email: 'a@b' }, {}, { email: 'A@b' }], /^Line 2 is not a user: /],
-  [
-    'an id in two cases',
-    ([one]: typeof exported) => [one, { id: String(one?.id).toUpperCase() }],
-    /^Lines 1 and 2 /,
-  ],
-  [
-    'an id and an email of one user',
-    ([a]: typeof exported) => [{ id: a?.id }, { email: a?.email }],
-    /^Lines 1 and 2 /,
-  ],
+  ['an id in two cases', ([one]) => [one, { id: String(one?.id).toUpperCase() }], /^Lines 1 and 2 /],
+  ['an id and an email of one user', ([a]) => [{ id: a?.id }, { email: a?.email }], /^Lines 1 and 2 /],
   ['a line without an identifier', () => [{ full_name: 'Ada' }], /^Line 1 is not a user: /],
   [
     'an id that is not a UUID',
     () => [{ id: 'k1', email: 'ada@example.com' }],
     /^Line 1 is not a user: \/user_id must /,
   ],
-  ['a number', () => [17 as never], /^Line 1 is not a user: /],
+  ['a number', () => [17], /^Line 1 is not a user: /],
   ['a file without a line', () => [], /lines has no lines\. If that is right, add --allow-empty\.$/],
 ])('%s: exit code 2, and nothing on standard output', async (_, lines, message) => {
   expect(await diff(lines(exported) as object[])).toEqual({
@@ -132,8 +119,6 @@ test.each<[string, (users: typeof exported) => readonly object[], RegExp, string
   });
   const { code, stderr } = await run(['diff', write(lines(exported))], { USERS_URL: front.url });
 
-  expect([code, lastLine(stderr)]).toEqual([
-    0,
-    `equal ${exported.length}, changed 0, missing 0, additional 0`,
-  ]);
+  expect(code).toBe(0);
+  expect(lastLine(stderr)).toBe(`equal ${exported.length}, changed 0, missing 0, additional 0`);
 });

@@ -1,33 +1,28 @@
-import { spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { cpus, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { startBuiltHost } from '../stage/built-host.ts';
-import { untilReady } from '../stage/built-service.ts';
+import { untilReady } from '../stage/caller.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { listen } from '../stage/listening.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
+import { lastLine, openFiles, startCommand, usersNamed } from './command.ts';
+import { newSecret } from './receiver.ts';
 
 /**
  * Imports, exports, compares and relays users by the command of `infra/client`, with the service and PostgreSQL on this machine, and
  * prints time, rate and memory of each as a line of JSON. `--users <n>` is their number. The settings of PostgreSQL are
  * its own: a commit waits for the disk.
  */
-const MAIN = join(import.meta.dirname, '../../infra/client/dist/command/main.js');
-
 const { values } = parseArgs({ options: { users: { type: 'string', default: '200000' } } });
 const number = Number(values.users);
 if (!Number.isInteger(number) || number < 1) throw new Error('--users must be a number');
 
-const folder = mkdtempSync(join(tmpdir(), 'user-management-import-'));
-const file = join(folder, 'users.ndjson');
-const exported = join(folder, 'exported.ndjson');
-writeUsers();
+const files = openFiles();
+const file = files.write('users.ndjson', usersNamed('user', number));
+const exported = files.pathOf('exported.ndjson');
 
 const [postgres, issuer] = await Promise.all([
   startDisposablePostgres({ settings: { fsync: 'on', full_page_writes: 'on' } }),
@@ -42,59 +37,37 @@ try {
   print({ cores: cpus().length, node: process.version, users: number });
   await measure('import', ['import', file], environment);
   await measure('import again', ['import', file], environment);
-  await measure('export', ['export', '--out', exported, '--cursor', join(folder, 'cursor')], environment);
+  await measure('export', ['export', '--out', exported, '--cursor', files.pathOf('cursor')], environment);
   await measure('diff', ['diff', exported], environment);
   await measureRelay(environment);
 } finally {
   await host.remove();
   await Promise.all([postgres.stop(), issuer.stop()]);
-  rmSync(folder, { recursive: true });
+  files.remove();
 }
 process.exit();
-
-function writeUsers(): void {
-  const descriptor = openSync(file, 'w');
-  let text = '';
-  for (let count = 1; count <= number; count += 1) {
-    text += `${JSON.stringify({ email: `user.${count}@example.com`, full_name: `User Number ${count}` })}\n`;
-    if (count % 10_000 !== 0 && count !== number) continue;
-    writeSync(descriptor, text);
-    text = '';
-  }
-  closeSync(descriptor);
-}
 
 /** Relays the oldest changes to a receiver in this process. */
 async function measureRelay(environment: NodeJS.ProcessEnv): Promise<void> {
   const changes = Math.min(number, 30_000);
   let count = 0;
-  let end = () => {};
+  let delivered = Promise.withResolvers<void>();
   const receiver = createServer((request, response) => {
     request.resume().on('end', () => response.writeHead(204).end());
     count += 1;
-    if (count === changes) end();
+    if (count === changes) delivered.resolve();
   });
   const { url } = await listen(receiver);
-  const own = { USERS_RELAY_URL: url, USERS_RELAY_SECRET: `whsec_${randomBytes(32).toString('base64')}` };
+  const variables = { ...environment, USERS_RELAY_URL: url, USERS_RELAY_SECRET: newSecret() };
   for (const parallel of ['1', '8']) {
     count = 0;
-    const done = new Promise<void>((resolve) => {
-      end = resolve;
-    });
-    const words = [
-      'relay',
-      '--cursor',
-      join(folder, `relay-${parallel}`),
-      '--from',
-      'oldest',
-      '--parallel',
-      parallel,
-    ];
+    delivered = Promise.withResolvers();
+    const cursor = files.pathOf(`relay-${parallel}`);
     await measure(
       `relay, --parallel ${parallel}`,
-      words,
-      { ...environment, ...own },
-      { count: changes, done },
+      ['relay', '--cursor', cursor, '--from', 'oldest', '--parallel', parallel],
+      variables,
+      { count: changes, done: delivered.promise },
     );
   }
   receiver.close();
@@ -107,18 +80,14 @@ async function measure(
   { count = number, done }: { readonly count?: number; readonly done?: Promise<void> } = {},
 ): Promise<void> {
   const begin = performance.now();
-  const child = spawn(process.execPath, [MAIN, ...words], { env, stdio: ['ignore', 'ignore', 'pipe'] });
-  void done?.then(() => child.kill());
-  let said = '';
-  child.stderr.setEncoding('utf8').on('data', (part: string) => {
-    said += part;
-  });
+  const command = startCommand(words, env);
+  void done?.then(() => command.signal('SIGTERM'));
   // The last reading before the end counts.
   let used = { megabytes: 0, cpuSeconds: 0 };
   const watch = setInterval(() => {
-    used = usedBy(child.pid) ?? used;
+    used = usedBy(command.processId) ?? used;
   }, 100);
-  const [code] = await once(child, 'close');
+  const { code, stderr } = await command.ended;
   clearInterval(watch);
   const seconds = (performance.now() - begin) / 1000;
   print({
@@ -128,7 +97,7 @@ async function measure(
     per_second: Math.round(count / seconds),
     peak_megabytes: used.megabytes,
     cpu_seconds: used.cpuSeconds,
-    last_line: said.trimEnd().split('\n').at(-1),
+    last_line: lastLine(stderr),
   });
 }
 

@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { startAcceptable } from '../accept/stage.ts';
 import { startHttpFront } from '../stage/http-front.ts';
 import { until } from '../stage/until.ts';
 import { acceptableUnderTest } from './acceptable-under-test.ts';
-import { lastLine, linesOf, runCommand, usersNamed, variablesFor } from './command.ts';
+import { lastLine, linesOf, runCommand, silent, toLines, usersNamed, variablesFor } from './command.ts';
 
 const stage = acceptableUnderTest();
 const { files, call, run, start, startBreaking } = stage;
@@ -19,10 +19,12 @@ async function stored(name: string): Promise<readonly string[]> {
     .filter((email) => email.startsWith(`${name}.`));
 }
 
+type Problem = {
+  readonly status: number;
+  readonly errors?: readonly { readonly pointer: string; readonly detail: string }[];
+};
 const pointersOf = (problem: unknown) =>
-  (problem as { errors?: { pointer: string; detail: string }[] }).errors?.map(
-    ({ pointer, detail }) => `${pointer} ${detail}`,
-  );
+  (problem as Problem).errors?.map(({ pointer, detail }) => `${pointer} ${detail}`);
 
 describe('users import', () => {
   test('each line is created, exists or is refused, and refused lines are named with their problem', async () => {
@@ -46,28 +48,23 @@ describe('users import', () => {
       '{"email":"lines.6@example.com","id":"7","is_active":false,"__proto__":{"a":1}}',
       '{"email":"lines.7@example.com","is_active":true,"full_name":null}',
     ];
-    const content = Buffer.concat(
-      lines.flatMap((line, n) => [Buffer.from(line), Buffer.from(n + 1 < lines.length ? '\n' : '')]),
-    );
-    const file = files.write('lines.ndjson', content);
+    const content = lines.flatMap((line) => [Buffer.from(line), Buffer.from('\n')]);
+    // The last line has no end.
+    const file = files.write('lines.ndjson', Buffer.concat(content.slice(0, -1)));
     const first = await run(['import', file, '--rejected', files.pathOf('rejected')]);
-    const rejected = files.lines('rejected');
+    const rejected = files.lines('rejected') as { line: number; problem: Problem }[];
     const again = await run(['import', file]);
 
-    expect(first).toEqual({
-      code: 3,
-      stdout: '',
-      stderr:
+    expect(first).toEqual(
+      silent(
+        3,
         'The service does not store these members as given: id (1 line, first line 16), ' +
-        '__proto__ (1 line, first line 16)\n' +
-        'created 3, exists 2, refused 10\n',
-    });
-    const byLine = rejected
-      .map(
-        ({ line, problem }) => [line, (problem as { status: number }).status, pointersOf(problem)] as const,
-      )
-      .sort(([a], [b]) => Number(a) - Number(b));
-    expect(byLine).toEqual([
+          '__proto__ (1 line, first line 16)',
+        'created 3, exists 2, refused 10',
+      ),
+    );
+    const byLine = rejected.toSorted((a, b) => Number(a.line) - Number(b.line));
+    expect(byLine.map(({ line, problem }) => [line, problem.status, pointersOf(problem)])).toEqual([
       [5, 422, ['# must be valid JSON']],
       [7, 422, ['# must be an object']],
       [8, 422, ['# must be an object']],
@@ -79,9 +76,7 @@ describe('users import', () => {
       [14, 413, undefined],
       [15, 422, ['# must not be nested so deeply']],
     ]);
-    expect(
-      rejected.every(({ problem }) => 'title' in (problem as object) && 'instance' in (problem as object)),
-    ).toBe(true);
+    expect(rejected.every(({ problem }) => 'title' in problem && 'instance' in problem)).toBe(true);
     expect([again.code, lastLine(again.stderr)]).toEqual([3, 'created 3, exists 2, refused 10']);
     expect(again.stderr.split('\n').filter((line) => line.startsWith('{"line":'))).toHaveLength(10);
     expect(await stored('lines')).toEqual([1, 6, 7].map((n) => `lines.${n}@example.com`));
@@ -108,16 +103,10 @@ describe('users import', () => {
     const input = usersNamed('input', 100).repeat(2);
     const piped = await run(['import', '-'], {}, { input });
 
-    expect(empty).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: 'The file has no lines. If that is right, add --allow-empty.\ncreated 0, exists 0, refused 0\n',
-    });
-    expect([allowed.code, allowed.stderr]).toEqual([
-      0,
-      'The file has no lines.\ncreated 0, exists 0, refused 0\n',
-    ]);
-    expect(piped).toEqual({ code: 0, stdout: '', stderr: 'created 100, exists 100, refused 0\n' });
+    const none = 'created 0, exists 0, refused 0';
+    expect(empty).toEqual(silent(2, 'The file has no lines. If that is right, add --allow-empty.', none));
+    expect(allowed).toEqual(silent(0, 'The file has no lines.', none));
+    expect(piped).toEqual(silent(0, 'created 100, exists 100, refused 0'));
     expect(await stored('input')).toHaveLength(100);
   });
 
@@ -137,26 +126,20 @@ describe('users import', () => {
       { email: 'taken.3@example.com', external_id: 't2' },
       { email: 'taken.2@example.com', external_id: 'T2' },
     ];
-    const file = files.write('states', lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-    const args = [
-      'import',
-      file,
-      '--rejected',
-      files.pathOf('states-rejected'),
-      '--existing',
-      files.pathOf('existing'),
-    ];
+    const file = files.write('states', toLines(lines));
+    const [refused, existing] = [files.pathOf('states-rejected'), files.pathOf('existing')];
+    const args = ['import', file, '--rejected', refused, '--existing', existing];
     const first = await run(args);
     const again = await run(args);
     const [state] = await call('GET', '?external_id=s1');
 
-    expect(first).toEqual({
-      code: 3,
-      stdout: '',
-      stderr:
-        `Lines with "is_active": false whose users are active: 1 (listed in ${files.pathOf('existing')})\n` +
-        'created 2, exists 4, refused 4\n',
-    });
+    expect(first).toEqual(
+      silent(
+        3,
+        `Lines with "is_active": false whose users are active: 1 (listed in ${existing})`,
+        'created 2, exists 4, refused 4',
+      ),
+    );
     expect(again).toEqual(first);
     expect(state.is_active).toBe(false);
     expect(await call('GET', `${state.id}/changes`)).toHaveLength(2);
@@ -190,11 +173,8 @@ describe('users import', () => {
     await call('PATCH', state.id, { is_active: true });
     const changed = await run(args);
     expect([changed.code, lastLine(changed.stderr)]).toEqual([3, 'created 2, exists 4, refused 4']);
-    expect(files.lines('existing')[0]).toMatchObject({
-      line: 1,
-      taken: { email: state.id },
-      is_active: true,
-    });
+    const [active] = files.lines('existing');
+    expect(active).toMatchObject({ line: 1, taken: { email: state.id }, is_active: true });
     const only = await run(['import', '-'], {}, { input: `${JSON.stringify(lines[0])}\n` });
     expect([only.code, lastLine(only.stderr)]).toEqual([3, 'created 0, exists 1, refused 0']);
   });
@@ -226,13 +206,13 @@ describe('users import', () => {
 
   test('a batch over the body limit of the service is halved, down to the line that is too long', async () => {
     const small = await startAcceptable({ SVC_BODY_LIMIT: '2048' });
+    onTestFinished(small.stop);
     const long = `{"email":"long@example.com","more":"${'x'.repeat(3000)}"}\n`;
     const file = files.write('limit.ndjson', usersNamed('limit', 150) + long + usersNamed('other', 50));
     const variables = await variablesFor(small);
     const first = await runCommand(['import', file], variables);
     const again = await runCommand(['import', file], variables);
     const { stdout } = await runCommand(['export'], variables);
-    await small.stop();
 
     expect([first.code, lastLine(first.stderr)]).toEqual([3, 'created 200, exists 0, refused 1']);
     expect(first.stderr).toMatch(
@@ -253,13 +233,14 @@ describe('users import', () => {
     const file = files.write('patient.ndjson', usersNamed('patient', 500));
     const ended = await run(['import', file], { USERS_URL: front.url });
 
-    expect(ended).toEqual({
-      code: 0,
-      stdout: '',
-      stderr:
-        'The service is unavailable (503). Trying again for up to 5 minutes.\n' +
-        'The service responds again.\ncreated 500, exists 0, refused 0\n',
-    });
+    expect(ended).toEqual(
+      silent(
+        0,
+        'The service is unavailable (503). Trying again for up to 5 minutes.',
+        'The service responds again.',
+        'created 500, exists 0, refused 0',
+      ),
+    );
   });
 
   test('the pointer of a refused line is that of the line, wherever it is in its batch', async () => {
@@ -272,26 +253,20 @@ describe('users import', () => {
   });
 
   test('one response without the service is not reported', async () => {
-    let count = 0;
     const front = await startBreaking({
-      onResponse: (answer) => {
-        count += 1;
-        return count === 1 ? { status: 503, headers: {}, body: '' } : answer;
-      },
+      onResponse: (answer) => (front.seen.length === 1 ? { status: 503, headers: {}, body: '' } : answer),
     });
     const input = usersNamed('moment', 3);
     const ended = await run(['import', '-'], { USERS_URL: front.url }, { input });
 
-    expect(ended).toEqual({ code: 0, stdout: '', stderr: 'created 3, exists 0, refused 0\n' });
+    expect(ended).toEqual(silent(0, 'created 3, exists 0, refused 0'));
   });
 
   test('an expired token ends the import with the line, and another token continues', async () => {
     const expired = await stage.service.tokens.issueToken({ clientId: 'command', expiresIn: -10 });
-    let count = 0;
     const front = await startBreaking({
       onRequest: (request) => {
-        count += 1;
-        if (count <= 5) return request;
+        if (front.seen.length <= 5) return request;
         const fields = request.fields.filter(([name]) => name.toLowerCase() !== 'authorization');
         return { ...request, fields: [...fields, ['authorization', `Bearer ${expired}`]] };
       },
@@ -308,7 +283,7 @@ describe('users import', () => {
     expect([first.code, before.length]).toEqual([1, 500]);
     expect(Number(line)).toBeGreaterThan(100);
     expect(Number(line)).toBeLessThanOrEqual(501);
-    expect(again).toEqual({ code: 0, stdout: '', stderr: 'created 3000, exists 0, refused 0\n' });
+    expect(again).toEqual(silent(0, 'created 3000, exists 0, refused 0'));
     expect(await stored('expiring')).toHaveLength(3000);
   });
 
@@ -329,28 +304,26 @@ describe('users import', () => {
       headers: { 'content-type': 'application/json' },
       body: '{"error":"invalid_client"}',
     }));
+    onTestFinished(refusing.stop);
     const tokenUrl = `${refusing.url}/token`;
     const refused = await runCommand(['import', file], { ...variables, USERS_TOKEN_URL: tokenUrl });
-    await refusing.stop();
 
-    expect(ended).toEqual({ code: 0, stdout: '', stderr: 'created 10, exists 0, refused 0\n' });
+    expect(ended).toEqual(silent(0, 'created 10, exists 0, refused 0'));
     expect(scopeless.code).toBe(1);
     expect(scopeless.stderr).toMatch(/^403 Forbidden: the token lacks the role .*\nGave up at line 1\. /);
-    expect(refused).toEqual({
-      code: 1,
-      stdout: '',
-      stderr:
-        `unexpected response 401: no token from ${tokenUrl}: invalid_client\n` +
-        'Gave up at line 1. Run the same command again to continue.\ncreated 0, exists 0, refused 0\n',
-    });
+    expect(refused).toEqual(
+      silent(
+        1,
+        `unexpected response 401: no token from ${tokenUrl}: invalid_client`,
+        'Gave up at line 1. Run the same command again to continue.',
+        'created 0, exists 0, refused 0',
+      ),
+    );
   });
 
   test('Ctrl-C stops after the batches in progress, and the same command continues', async () => {
     const front = await startBreaking({
-      onResponse: async (answer) => {
-        await sleep(300);
-        return answer;
-      },
+      onResponse: (answer) => sleep(300, answer),
     });
     const file = files.write('stopped.ndjson', usersNamed('stopped', 3000));
     const running = start(['import', file], { USERS_URL: front.url });
@@ -360,28 +333,29 @@ describe('users import', () => {
     const before = await stored('stopped');
     const again = await run(['import', file]);
 
-    const [, line] =
-      /^Stopped at line (\d+)\. Run the same command again to continue\.\n/.exec(first.stderr) ?? [];
-    expect([first.code, Number(line), lastLine(first.stderr)]).toEqual([
-      1,
-      before.length + 1,
-      `created ${before.length}, exists 0, refused 0`,
-    ]);
+    expect(first).toEqual(
+      silent(
+        1,
+        `Stopped at line ${before.length + 1}. Run the same command again to continue.`,
+        `created ${before.length}, exists 0, refused 0`,
+      ),
+    );
     expect(before.length).toBeLessThan(3000);
-    expect(again).toEqual({ code: 0, stdout: '', stderr: 'created 3000, exists 0, refused 0\n' });
+    expect(again).toEqual(silent(0, 'created 3000, exists 0, refused 0'));
     expect(await stored('stopped')).toHaveLength(3000);
   });
 
   test('a full disk under the refused lines ends the import, and names the file', async () => {
     const ended = await run(['import', files.write('bad', 'bad\n'), '--rejected', '/dev/full']);
 
-    expect(ended).toEqual({
-      code: 1,
-      stdout: '',
-      stderr:
-        '/dev/full cannot be written: ENOSPC: no space left on device, write\n' +
-        'Gave up at line 1. Run the same command again to continue.\ncreated 0, exists 0, refused 0\n',
-    });
+    expect(ended).toEqual(
+      silent(
+        1,
+        '/dev/full cannot be written: ENOSPC: no space left on device, write',
+        'Gave up at line 1. Run the same command again to continue.',
+        'created 0, exists 0, refused 0',
+      ),
+    );
   });
 });
 
@@ -422,11 +396,9 @@ test.each<[string[], string | RegExp, NodeJS.ProcessEnv?]>([
   [['export'], 'USERS_TOKEN must be a token, without spaces or line ends', { USERS_TOKEN: 'two words' }],
 ])('users %j is a usage error: exit code 2, %s', async (args, message, variables) => {
   const { code, stdout, stderr } = await run(args, variables);
+  const wanted = typeof message === 'string' ? message : expect.stringMatching(message);
 
-  expect([code, stdout]).toEqual([2, '']);
-  expect(stderr.split('\n')[0]).toEqual(
-    typeof message === 'string' ? message : expect.stringMatching(message),
-  );
+  expect([code, stdout, stderr.split('\n')[0]]).toEqual([2, '', wanted]);
 });
 
 test.each([

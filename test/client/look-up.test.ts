@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeAll, expect, test } from 'vitest';
 import { TERMINAL } from '../stage/terminal.ts';
 import { acceptableUnderTest } from './acceptable-under-test.ts';
-import { linesOf } from './command.ts';
+import { linesOf, silent } from './command.ts';
 
 const stage = acceptableUnderTest();
 const { call, run, startBreaking } = stage;
@@ -23,7 +23,7 @@ beforeAll(async () => {
   for (const [name, user] of Object.entries(named)) users[name] = await call('POST', '', user);
 });
 
-const none = { code: 3, stdout: '', stderr: 'There is no such user.\n' };
+const none = silent(3, 'There is no such user.');
 
 test.each<[string, () => readonly string[], string | undefined]>([
   ['a UUID is an id', () => [String(users.mary?.id)], 'mary'],
@@ -65,15 +65,15 @@ test('users changes writes the changes of one user, one per line, also after its
 test('a user from before the changes has none: exit code 0', async () => {
   const [first] = stage.service.others;
   const front = await startBreaking({
-    onResponse: ({ headers, ...answer }) => ({
+    onResponse: (answer) => ({
       ...answer,
-      headers: { ...headers, 'content-length': '2' },
+      headers: { ...answer.headers, 'content-length': '2' },
       body: '[]',
     }),
   });
   const ended = await run(['changes', first.id], { USERS_URL: front.url });
 
-  expect(ended).toEqual({ code: 0, stdout: '', stderr: '' });
+  expect(ended).toEqual(silent(0));
 });
 
 test('on a terminal they write a table that no value controls, and JSON with --json', async () => {
@@ -110,11 +110,7 @@ test.each<[readonly string[], RegExp]>([
   [['changes'], /^Name the id of one user\. /],
   [['changes', 'mary@example.com'], /^The id must be a UUID\n$/],
 ])('users %j is wrong use: exit code 2', async (words, message) => {
-  expect(await run(words)).toEqual({
-    code: 2,
-    stdout: '',
-    stderr: expect.stringMatching(message),
-  });
+  expect(await run(words)).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
 });
 
 test('a response that is not the service’s is exit code 1, also a 404', async () => {

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import pg from 'pg';
-import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { startAcceptable } from '../accept/stage.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { acceptableUnderTest } from './acceptable-under-test.ts';
-import { type Ended, MAIN, openFiles, usersNamed, variablesFor } from './command.ts';
+import { type Ended, MAIN, openFiles, toLines, usersNamed, variablesFor } from './command.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../infra/import-export.md'), 'utf8');
 
@@ -35,25 +35,25 @@ function blocksOf(heading: string): readonly string[] {
 /** Runs a block in the folder of the test to its end, and returns its exit code and what it prints. */
 async function run(block: string | undefined, variables = stage.variables): Promise<Ended> {
   const users = `users() { "${process.execPath}" "${MAIN}" "$@"; }\n`;
-  const { host, port, user, password, name } = copy;
-  const database = {
-    PGHOST: host,
-    PGPORT: String(port),
-    PGUSER: user,
-    PGPASSWORD: password,
-    PGDATABASE: name,
-  };
   const ended = promisify(execFile)('bash', ['--norc', '-c', users + block], {
     cwd: files.folder,
-    env: { ...variables, ...database, PATH: process.env.PATH },
+    env: {
+      ...variables,
+      PGHOST: copy.host,
+      PGPORT: String(copy.port),
+      PGUSER: copy.user,
+      PGPASSWORD: copy.password,
+      PGDATABASE: copy.name,
+      PATH: process.env.PATH,
+    },
   });
   const { code = 0, stdout, stderr } = await ended.catch((error) => error);
   return { code, stdout, stderr };
 }
 
 /** Runs a block that must succeed. */
-async function succeed(block: string | undefined, variables = stage.variables): Promise<void> {
-  expect(await run(block, variables)).toMatchObject({ code: 0 });
+async function succeed(...parameters: Parameters<typeof run>): Promise<void> {
+  expect(await run(...parameters)).toMatchObject({ code: 0 });
 }
 
 /** The users with external ids, as the service has them: email, name and state, by external id. */
@@ -141,7 +141,7 @@ test('an export of Auth0 is imported: ids and states are kept, and the second us
     { user_id: 'sms|4', name: '+1 555' },
     { user_id: 'auth0|5', email: 'cat@example.com', name: 'Cat \\ "C"\n', blocked: false },
   ];
-  files.write('auth0.json.gz', gzipSync(lines.map((line) => `${JSON.stringify(line)}\n`).join('')));
+  files.write('auth0.json.gz', gzipSync(toLines(lines)));
   const [block] = blocksOf('From Auth0');
   const first = await run(block);
   const again = await run(block);
@@ -162,18 +162,17 @@ test('an export of Auth0 is imported: ids and states are kept, and the second us
 
 test('an export of this service is imported into another instance: states and external ids are kept', async () => {
   const other = await startAcceptable();
-  const inactive = ['1', '2'].map((n) => ({
-    email: `moved.${n}@example.com`,
-    is_active: n === '1',
-    external_id: `m${n}`,
-  }));
-  files.write('inactive', inactive.map((user) => `${JSON.stringify(user)}\n`).join(''));
+  onTestFinished(other.stop);
+  const inactive = [
+    { email: 'moved.1@example.com', is_active: true, external_id: 'm1' },
+    { email: 'moved.2@example.com', is_active: false, external_id: 'm2' },
+  ];
+  files.write('inactive', toLines(inactive));
   await run('users import inactive; users export --out exported.ndjson');
   const [block] = blocksOf('From another instance of this service');
   const variables = await variablesFor(other);
   const { code, stderr } = await run(block, variables);
   const moved = await stored(variables);
-  await other.stop();
 
   // Three users exist in both instances.
   expect([code, stderr]).toEqual([

@@ -3,15 +3,15 @@ import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import type { RawResponse } from '../stage/raw-request.ts';
 import { until } from '../stage/until.ts';
 import { acceptableUnderTest } from './acceptable-under-test.ts';
-import { lastLine, linesOf } from './command.ts';
+import { lastLine, linesOf, silent } from './command.ts';
 import { newSecret, type Respond, type Sent, startReceiver } from './receiver.ts';
 
-type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 type Change = Sent & { readonly time: string };
 
 const SECRETS = [newSecret(), newSecret()];
@@ -20,21 +20,11 @@ const HIDDEN = 'path-of-the-receiver';
 
 const stage = acceptableUnderTest();
 const { files, call } = stage;
-let given: NodeJS.ProcessEnv;
-let receiver: Receiver;
+const receiver = forAllTests(() => startReceiver(SECRETS));
 let cursors = 0;
 let cursor: string;
 /** Everything that a command has printed. */
 const outputs: string[] = [];
-
-beforeAll(async () => {
-  receiver = await startReceiver(SECRETS);
-  given = {
-    USERS_RELAY_URL: `${receiver.url}/${HIDDEN}?key=${HIDDEN}`,
-    USERS_RELAY_SECRET: SECRETS.join(' '),
-  };
-  return receiver.stop;
-});
 
 /** Each test has a cursor of its own, at the head. */
 beforeEach(async () => {
@@ -56,7 +46,11 @@ const feed = async () => {
   return { changes: linesOf(stdout) as unknown as Change[], lines: stdout.split('\n').slice(0, -1) };
 };
 const start = (words: readonly string[] = [], variables: NodeJS.ProcessEnv = {}) => {
-  const running = stage.start(['relay', '--cursor', cursor, ...words], { ...given, ...variables });
+  const running = stage.start(['relay', '--cursor', cursor, ...words], {
+    USERS_RELAY_URL: `${receiver.url}/${HIDDEN}?key=${HIDDEN}`,
+    USERS_RELAY_SECRET: SECRETS.join(' '),
+    ...variables,
+  });
   void running.ended.then(({ stdout, stderr }) => outputs.push(stdout, stderr));
   return running;
 };
@@ -82,11 +76,7 @@ describe('a delivery', () => {
     const ended = await relayPage();
     const [{ request }] = receiver.deliveries as [(typeof receiver.deliveries)[0]];
 
-    expect(ended).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: 'Stopped. Run the same command again to continue.\n',
-    });
+    expect(ended).toEqual(silent(1, 'Stopped. Run the same command again to continue.'));
     expect(receiver.deliveries.map(({ body }) => body)).toEqual(lines);
     expect(receiver.faults).toEqual([]);
     expect(request).toMatchObject({ method: 'POST', url: `/${HIDDEN}?key=${HIDDEN}` });
@@ -247,35 +237,30 @@ describe('a receiver that fails', () => {
     receiver.answer(() => 410);
     const ended = await run();
 
-    expect(ended).toEqual({
-      code: 5,
-      stdout: '',
-      stderr: `${receiver.url}: status 410: it wants no further changes\n`,
-    });
+    expect(ended).toEqual(silent(5, `${receiver.url}: status 410: it wants no further changes`));
     expect([receiver.deliveries.length, stored()]).toEqual([1, before]);
   });
 
   test('a wrong certificate is refused, also with NODE_TLS_REJECT_UNAUTHORIZED=0, and a right one accepted', async () => {
-    const [key, cert] = [files.pathOf('key.pem'), files.pathOf('cert.pem')];
-    const words = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=receiver'];
-    const names = 'subjectAltName=IP:127.0.0.1';
-    execFileSync('openssl', [...words, '-addext', names, '-keyout', key, '-out', cert], { stdio: 'ignore' });
-    const tls = { key: files.read('key.pem'), cert: files.read('cert.pem') };
-    const secure = await startReceiver(SECRETS, tls);
+    const options =
+      '-x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=receiver -addext subjectAltName=IP:127.0.0.1';
+    const words = `req ${options} -keyout key.pem -out cert.pem`.split(' ');
+    execFileSync('openssl', words, { cwd: files.folder, stdio: 'ignore' });
+    const secure = await startReceiver(SECRETS, { key: files.read('key.pem'), cert: files.read('cert.pem') });
+    onTestFinished(secure.stop);
     const [right, wrong] = [secure.url, secure.url.replace('127.0.0.1', 'localhost')];
     await create(1);
     const refused = async (to: string, variables: NodeJS.ProcessEnv) => {
       const running = start(['--to', to], variables);
       return (await endWhen(running, 'a try', () => isTried(running))).stderr;
     };
-    const trusted = { NODE_EXTRA_CA_CERTS: cert };
+    const trusted = { NODE_EXTRA_CA_CERTS: files.pathOf('cert.pem') };
 
     expect(await refused(right, {})).toMatch(/self-signed certificate/);
     expect(await refused(right, { NODE_TLS_REJECT_UNAUTHORIZED: '0' })).toMatch(/self-signed certificate/);
     expect(await refused(wrong, trusted)).toMatch(/does not match certificate's altnames/);
     expect(secure.deliveries).toEqual([]);
     await endWhen(start(['--to', right], trusted), 'it is delivered', () => secure.deliveries.length === 1);
-    await secure.stop();
   });
 });
 
@@ -329,8 +314,7 @@ describe('the cursor', () => {
     receiver.answer(() => 204);
     await endWhen(start(), 'it is delivered', () => receiver.deliveries.length > 0);
 
-    const refusal = `Another relay uses this cursor: it holds ${cursor}.lock.\n`;
-    expect(second).toEqual({ code: 1, stdout: '', stderr: refusal });
+    expect(second).toEqual(silent(1, `Another relay uses this cursor: it holds ${cursor}.lock.`));
     expect(readdirSync(files.folder).filter((name) => name.endsWith('.lock'))).toEqual([]);
   });
 
@@ -339,9 +323,8 @@ describe('the cursor', () => {
     await until('it holds the lock', () => existsSync(`${cursor}.lock`));
     rmSync(`${cursor}.lock`);
     await create(1);
-    const stderr = `Another relay has taken ${cursor}.lock.\n`;
 
-    expect(await running.ended).toEqual({ code: 1, stdout: '', stderr });
+    expect(await running.ended).toEqual(silent(1, `Another relay has taken ${cursor}.lock.`));
     expect(receiver.deliveries).toEqual([]);
   });
 
@@ -384,9 +367,7 @@ test('a service that fails is reported and asked again, and nothing is lost', as
     { status: 503, headers: html, body: 'later' },
   ];
   let count = 0;
-  const front = await stage.startBreaking({
-    onResponse: (answer) => ({ ...answer, ...answers[count++] }),
-  });
+  const front = await stage.startBreaking({ onResponse: (answer) => ({ ...answer, ...answers[count++] }) });
   const [id] = await create(1);
   const { stderr } = await relayPage(['--with-user'], { USERS_URL: front.url });
 
@@ -398,10 +379,10 @@ test('a service that fails is reported and asked again, and nothing is lost', as
 
 test('the receiver of these tests finds a wrong signature of each secret', async () => {
   const judge = await startReceiver(SECRETS);
+  onTestFinished(judge.stop);
   const at = String(Math.floor(Date.now() / 1000));
   const headers = { 'webhook-id': '1', 'webhook-timestamp': at, 'webhook-signature': 'v1,AAAA' };
   await fetch(judge.url, { method: 'POST', body: '{}', headers });
-  await judge.stop();
 
   expect(judge.faults).toHaveLength(SECRETS.length);
 });
@@ -471,13 +452,9 @@ test('--allow-http lets it send to another machine, and its origin alone is repo
 });
 
 test('no secret, token or part of the URL but its origin was printed', () => {
-  const secrets = [
-    ...SECRETS,
-    ...SECRETS.map((secret) => secret.slice(6)),
-    String(stage.variables.USERS_TOKEN),
-  ];
+  const keys = SECRETS.map((secret) => secret.slice('whsec_'.length));
 
   expect(outputs.length).toBeGreaterThan(60);
-  for (const secret of [...secrets, HIDDEN, 'word-of-the-user'])
+  for (const secret of [...keys, String(stage.variables.USERS_TOKEN), HIDDEN, 'word-of-the-user'])
     expect(outputs.filter((text) => text.includes(secret))).toEqual([]);
 });
