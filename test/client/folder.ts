@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -62,6 +62,6 @@ export async function startFolder() {
       });
       return printed.split('\n').slice(0, -1);
     },
-    remove: () => existsSync(folder) && rmSync(folder, { recursive: true }),
+    remove: () => rmSync(folder, { recursive: true }),
   };
 }

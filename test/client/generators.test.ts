@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Acceptable, startAcceptable } from '../accept/stage.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { startAcceptable } from '../accept/stage.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
+import { openFiles } from './command.ts';
 
 const DOCUMENT = join(import.meta.dirname, '../../infra/openapi.json');
 const PROGRAMS = join(import.meta.dirname, 'generators/node_modules/.bin');
@@ -147,12 +148,10 @@ const TYPESCRIPT = {
   },
 };
 
-let service: Acceptable;
-let folder: string;
+const service = forAllTests(startAcceptable);
+const { folder, write, remove } = openFiles();
 
 beforeAll(async () => {
-  service = await startAcceptable();
-  folder = mkdtempSync(join(tmpdir(), 'user-management-generators-'));
   // Some clients import a package of their generator.
   symlinkSync(join(PROGRAMS, '..'), join(folder, 'node_modules'));
   write('package.json', '{ "name": "caller", "private": true, "type": "module" }');
@@ -164,14 +163,8 @@ beforeAll(async () => {
     write(`${name}-program.ts`, program(target));
     await run(join(PROGRAMS, file), ...args);
   }
+  return remove;
 });
-
-afterAll(async () => {
-  rmSync(folder, { recursive: true });
-  await service.stop();
-});
-
-const write = (name: string, content: string) => writeFileSync(join(folder, name), content);
 
 /** Runs a program in the folder with this Node, and returns what it prints. */
 async function run(program: string, ...args: readonly string[]): Promise<string> {
