@@ -1,8 +1,9 @@
+import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { administratorOf } from '../stage/administration.ts';
 import { CHANGES, change, endOfFeed, nextOf, untilNothingPolls, untilPolling } from '../stage/changes.ts';
-import { readResponse, type ServiceResponse } from '../stage/responses.ts';
+import { createServiceResponse, type ServiceResponse } from '../stage/service-response.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 
@@ -15,19 +16,33 @@ const SOON = 15_000;
 const service = serviceUnderTest();
 const { call, createUser } = service;
 
+const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
 const administrator = administratorOf(service);
+let token: string;
 
-/** Sends a request. `leave` disconnects. */
+beforeAll(async () => {
+  token = await service.issuer.sign();
+});
+
+afterAll(async () => {
+  agent.destroy();
+});
+
+/** Sends a request over a kept connection. `leave` disconnects. */
 function ask(target: string): { readonly response: Promise<ServiceResponse>; leave(): void } {
-  const client = new AbortController();
-  const { authorization } = service;
-  const sent = fetch(service.url + target, { headers: { authorization }, signal: client.signal });
-  const response = sent.then(readResponse);
-  const leave = () => {
-    response.catch(() => {});
-    client.abort();
-  };
-  return { response, leave };
+  const { hostname, port } = new URL(service.url);
+  const headers = { authorization: `Bearer ${token}` };
+  const sent = request({ agent, host: hostname, port, path: target, headers });
+  const response = new Promise<ServiceResponse>((resolve, reject) => {
+    sent.on('error', reject);
+    sent.on('response', async (incoming) => {
+      const body = Buffer.concat(await incoming.toArray());
+      const headers = incoming.headers as Record<string, string>;
+      resolve(createServiceResponse(incoming.statusCode ?? 0, headers, body));
+    });
+  });
+  sent.end();
+  return { response, leave: () => sent.destroy() };
 }
 
 const crowd = (target: string) => Array.from({ length: CROWD }, () => ask(target));
@@ -49,7 +64,10 @@ test('a thousand waiting requests all return each change, and none is refused wh
   }
   await untilPolling(administrator);
   expect(await administrator.countSessions()).toBeLessThanOrEqual(11);
-  for (const { leave } of waiting) leave();
+  for (const { response, leave } of waiting) {
+    response.catch(() => undefined);
+    leave();
+  }
   await untilNothingPolls(administrator);
 });
 
@@ -69,7 +87,9 @@ test('a wait beyond a thousand ends at once, until another one disconnects', asy
   // Until all thousand wait, one more can still be accepted.
   const page = await until('one more has its response', () => endedAtOnce(end));
   expect([page.status, page.body]).toEqual([200, []]);
-  waiting.shift()?.leave();
+  const leaver = waiting.shift();
+  leaver?.response.catch(() => undefined);
+  leaver?.leave();
   const successor = await until('one more waits', async () => {
     const asked = ask(end);
     return (await within(500, asked.response)) === undefined && asked;
@@ -83,8 +103,10 @@ test('a wait beyond a thousand ends at once, until another one disconnects', asy
 async function endedAtOnce(target: string): Promise<ServiceResponse | undefined> {
   const { response, leave } = ask(target);
   const page = await within(1000, response);
-  if (!page) leave();
-  return page;
+  if (page) return page;
+  response.catch(() => undefined);
+  leave();
+  return undefined;
 }
 
 function within<Value>(milliseconds: number, value: Promise<Value>): Promise<Value | undefined> {
