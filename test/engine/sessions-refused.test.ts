@@ -53,7 +53,7 @@ test('without room for another session, the existing sessions serve reads and wr
 
   expect(new Set(reads)).toEqual(new Set([200]));
   expect(new Set(writesNow)).toEqual(new Set([201]));
-  expect(writesNow.length).toBeGreaterThan(before.length / 3);
+  expect(writesNow.length).toBeGreaterThan(before.length / 10);
   expect(proxy.accepted - attempts).toBeLessThanOrEqual(5 * 4);
 });
 
