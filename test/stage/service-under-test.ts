@@ -2,7 +2,7 @@ import { afterAll, beforeAll } from 'vitest';
 import { maintain } from '../../lib/cleanup.ts';
 import { readSettings, type Variables } from '../../lib/settings/settings.ts';
 import type { DatabaseOptions } from './postgres.ts';
-import { freshAddress, readResponse, type UserBody } from './responses.ts';
+import { freshAddress, readResponse, type ServiceResponse, type UserBody } from './responses.ts';
 import { startService } from './service.ts';
 
 type UserFields = { email?: string; full_name?: string | null; external_id?: string | null };
@@ -38,6 +38,10 @@ export function serviceUnderTest(variables: () => Variables = () => ({}), option
       return authorization;
     },
     events: () => service.events(),
+    /** The events of the request with this response. */
+    async eventsOf({ headers }: ServiceResponse) {
+      return (await service.events()).filter(({ request_id }) => request_id === headers['x-request-id']);
+    },
     /** Runs the cleanup once, as an instance does every ten minutes. */
     cleanUp: () => maintain(readSettings(service.environment)),
     /** The complete response to a request with a token that has both roles, and a JSON body. */
