@@ -1,16 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { refusal, type ServiceResponse, USERS } from '../stage/responses.ts';
+import { refusal, TIMESTAMP, USERS } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
-const { call } = service;
-
-/** All log lines of the request with this response. */
-async function eventsOf({ headers }: ServiceResponse) {
-  return (await service.events()).filter(({ request_id }) => request_id === headers['x-request-id']);
-}
+const { call, eventsOf } = service;
 
 test('a defect of the service is a 500 without details, and the log has its cause without a value of the row', async () => {
   await inDatabase(
@@ -22,13 +17,17 @@ test('a defect of the service is a 500 without details, and the log has its caus
 
   expect(response).toEqual(refusal('internal_server_error', USERS));
   expect(JSON.stringify(response)).not.toMatch(/insert|constraint|nobody_named|users_|eve|\bat .*:\d+/i);
-  expect(events).toMatchObject([
+  const refused = 'a value was refused by nobody_named_eve';
+  expect(events).toEqual([
     {
-      event: 'app_error',
+      timestamp: expect.stringMatching(TIMESTAMP),
       level: 'error',
+      event: 'app_error',
+      request_id: response.headers['x-request-id'],
+      message: refused,
       status_code: 500,
       path: USERS,
-      cause: { code: '23514', stack: expect.stringMatching(/\bat /) },
+      cause: { name: 'error', code: '23514', message: refused, stack: expect.stringMatching(/\n +at /) },
     },
   ]);
   expect(JSON.stringify(events)).not.toMatch(/eve@example\.com|"Eve"|insert into/i);
