@@ -22,11 +22,9 @@ const named = (pattern: string): readonly string[] => [
 const OF_LOGGER = named('{@aws-lambda-powertools/{logger,commons}/lib/esm,@aws/lambda-invoke-store}/**/*.js');
 const OF_TELEMETRY = named('@opentelemetry/*/dist/**/*.mjs');
 
-/** Variables that are also settings of the service refuse other values. */
-const ours = (name: string) => name in SETTINGS;
-
+/** Without those that are also settings of the service, which refuse other values. */
 const allOf = (names: readonly string[], value: string): Variables =>
-  Object.fromEntries(names.filter((name) => !ours(name)).map((name) => [name, value]));
+  Object.fromEntries(names.filter((name) => !(name in SETTINGS)).map((name) => [name, value]));
 
 /** Starts with the variables, creates a user, has a request refused, and ends in order. */
 async function run(variables: Variables) {
@@ -113,7 +111,7 @@ test('messages of OpenTelemetry are logged at their level, if both levels allow 
   const [unset, warn, all] = await Promise.all([
     run({ ...asked, OTEL_PROPAGATORS: 'unheard-of' }),
     run({ ...asked, OTEL_PROPAGATORS: 'unheard-of', OTEL_LOG_LEVEL: 'WARN' }),
-    run({ ...asked, OTEL_LOG_LEVEL: 'debug', OTEL_EXPORTER_OTLP_HEADERS: 'api-key=planted-key' }),
+    run({ ...asked, OTEL_LOG_LEVEL: 'debug' }),
   ]);
 
   expect(unset?.events('otel_diagnostic')).toEqual([]);
@@ -128,5 +126,4 @@ test('messages of OpenTelemetry are logged at their level, if both levels allow 
   expect(all?.events('otel_diagnostic')).toContainEqual(
     expect.objectContaining({ level: 'debug', message: expect.stringContaining('Registered a global') }),
   );
-  expect(all?.printed()).not.toContain('planted-key');
 });

@@ -54,14 +54,6 @@ test('probes are not logged', async () => {
   );
 });
 
-test('level info has no request_served', async () => {
-  const quiet = await forThisTest(startBuiltService);
-  await quiet.call('GET', '/nowhere');
-  await until('the refusal', () => quiet.events('app_error').some(({ path }) => path === '/nowhere'));
-
-  expect(quiet.events('request_served')).toEqual([]);
-});
-
 test.each([
   ['getUser', 'getUser', served('GET', 404, USER)],
   ['unmatched', 'users-options', served('OPTIONS', 204)],
