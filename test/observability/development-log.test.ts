@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { prettyLine } from '../../lib/observability/event-log.ts';
-import { startBuiltHost } from '../stage/built-host.ts';
 import { startBuiltService } from '../stage/built-service.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { TERMINAL } from '../stage/terminal.ts';
@@ -32,21 +31,9 @@ test('in development each event is a readable line without colours: time, level,
   );
 });
 
-test('the cause of a cause is indented, too, with each line of its message', async () => {
-  const service = await forThisTest(startBuiltService, DEVELOPMENT);
-  service.issuer.answer((_, response) => response.destroy());
-  const [variables, lines] = [{ ...service.environment, SVC_LOG_LEVEL: 'warning' }, /jwks_refresh_failed\n/];
-  const other = await forThisTest(startBuiltHost, variables);
-  const printed = await until('the stack', () => lines.test(other.printed()) && other.printed());
-
-  expect(printed).toMatch(
-    /jwks_refresh_failed\n {2}TypeError: fetch failed\n( {6}at .+\n)* {2}caused by [^\n]*Error: .+\n {6}at /,
-  );
-  for (const line of String(printed).split('\n')) expect(line).toMatch(/^(\d\d:| {2}|$)/);
-});
-
-test('each line of a long value is indented, and a code follows the stack', () => {
-  const cause = { name: 'Error', code: 'ECONNRESET', message: 'one\ntwo\r\nthree' };
+test('a cause and the cause of a cause are indented with each line of their stacks, and a code follows', () => {
+  const inner = { name: 'Error', message: 'six', stack: 'Error: six\n    at seven' };
+  const cause = { name: 'Error', code: 'ECONNRESET', message: 'one\ntwo\r\nthree', cause: inner };
   const outer = { name: 'error', code: '42P01', message: 'four', stack: 'error: four\n    at five', cause };
   const event = { timestamp: '2026-01-02T03:04:05.678Z', level: 'error', event: 'app_error', cause: outer };
 
@@ -54,6 +41,7 @@ test('each line of a long value is indented, and a code follows the stack', () =
     [
       ...['03:04:05.678 error   app_error', '  error: four', '      at five', '  code="42P01"'],
       ...['  caused by Error: one', '  two', '  three', '  code="ECONNRESET"'],
+      ...['  caused by Error: six', '      at seven'],
     ].join('\n'),
   );
 });

@@ -1,4 +1,4 @@
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
@@ -6,12 +6,12 @@ import { freePort } from '../../host/development/free-port.ts';
 import { FailureLog } from '../../lib/observability/event-log.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import packageJson from '../../package.json' with { type: 'json' };
-import { administer } from '../stage/administration.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { startBuiltService } from '../stage/built-service.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
-import { createDatabase } from '../stage/postgres.ts';
-import { startProxy } from '../stage/proxy.ts';
+import { listen } from '../stage/listening.ts';
+import { emptyDatabase } from '../stage/opened-database.ts';
+import { addressOf, startProxy } from '../stage/proxy.ts';
 import { TIMESTAMP } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { environmentOf, startService } from '../stage/service.ts';
@@ -31,23 +31,6 @@ const servedToPrometheus = (port: number) => ({
 });
 
 const common = { timestamp: expect.stringMatching(TIMESTAMP) };
-
-test('a start is listening and database_migrated, with exactly their fields', async () => {
-  const service = await start();
-
-  const events = (await service.events()).filter(({ path }) => path !== '/ready');
-  expect(events).toEqual([
-    { ...common, level: 'info', event: 'listening', version, host: '127.0.0.1', port: service.host.port },
-    { ...common, level: 'info', event: 'database_migrated' },
-  ]);
-});
-
-test('an unknown setting is an unknown_setting with its name and without its value', async () => {
-  const service = await start({ SVC_PROT: '8000-by-mistake' });
-
-  const [first] = await service.events();
-  expect(first).toEqual({ ...common, level: 'warning', event: 'unknown_setting', name: 'SVC_PROT' });
-});
 
 test('a failing key fetch is one jwks_refresh_failed with the cause, not one per attempt', async () => {
   const provider = await forThisTest(startIssuer);
@@ -120,44 +103,30 @@ test('a schema that a later version has migrated is not a failure: the instance 
   expect(ofMigrations).toEqual([{ ...common, level: 'info', event: 'database_migrated' }]);
 });
 
-test('the reason that stops the migrations is another migration_failed, also after PostgreSQL was unavailable', async () => {
-  const [{ name, drop, ...server }, admin] = await Promise.all([createDatabase(), administer()]);
-  const role = `role_${name}`;
+test('migrations that fail at the start are one migration_failed per reason with the cause, not one per attempt', async () => {
+  const { database, admin } = await emptyDatabase();
+  const role = `role_${database.name}`;
   await admin.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'`);
-  onTestFinished(async () => {
-    await drop();
-    await admin.query(`DROP ROLE ${role}`);
-    await admin.end();
-  });
+  onTestFinished(async () => void (await admin.query(`DROP ROLE ${role}`)));
   const issuer = await forThisTest(startIssuer);
-  const proxy = await forThisTest(startProxy, server);
+  const proxy = await forThisTest(startProxy, database);
   await proxy.refuse();
   const host = await forThisTest(startBuiltHost, {
-    ...environmentOf({ ...server, name, host: proxy.host, port: proxy.port }, issuer),
+    ...environmentOf(database, issuer),
+    ...addressOf(proxy),
     SVC_POSTGRES_USER: role,
     SVC_POSTGRES_PASSWORD: 'secret',
   });
   await host.untilEvent('migration_failed');
+  await sleep(1500);
+  const whileUnavailable = host.events();
   await proxy.pass();
-  const failures = await until('the second cause', () => {
-    const events = host.events('migration_failed');
-    return events.length === 2 && events;
+  const [, second] = await until('the second cause', () => {
+    const failures = host.events('migration_failed');
+    return failures.length === 2 && failures;
   });
 
-  expect(failures.map(({ cause }) => (cause as Error).message)).toEqual([
-    expect.stringContaining('ECONNREFUSED'),
-    'permission denied for schema public',
-  ]);
-});
-
-test('an unavailable database at the start is one migration_failed with the cause, not one per attempt', async () => {
-  const service = await start();
-  const nowhere = { SVC_POSTGRES_HOST: '127.0.0.1', SVC_POSTGRES_PORT: String(await freePort()) };
-  const host = await forThisTest(startBuiltHost, { ...service.environment, ...nowhere });
-  await host.untilEvent('migration_failed');
-  await sleep(1500);
-
-  expect(host.events()).toEqual([
+  expect(whileUnavailable).toEqual([
     { ...common, level: 'info', event: 'listening', version, host: '127.0.0.1', port: expect.any(Number) },
     {
       ...common,
@@ -171,12 +140,12 @@ test('an unavailable database at the start is one migration_failed with the caus
       },
     },
   ]);
+  expect(second?.cause).toMatchObject({ message: 'permission denied for schema public' });
 });
 
 test('a used port for Prometheus is one metrics_not_served with the cause, and the service serves', async () => {
-  const taken = createServer().listen(0);
-  onTestFinished(() => void taken.close());
-  const { port } = taken.address() as AddressInfo;
+  await using taken = createServer();
+  const { port } = await listen(taken);
   const built = await forThisTest(startBuiltService, servedToPrometheus(port));
 
   expect(await built.untilEvent('metrics_not_served')).toEqual({

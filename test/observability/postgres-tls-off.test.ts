@@ -28,7 +28,7 @@ const isLogged = (hosts: readonly string[]) => [
 ];
 
 describe('postgres_tls_off names the hosts of PostgreSQL that are used without TLS', () => {
-  test.each([
+  test.each<[string, string, string[], Variables?]>([
     ['a name', 'db.example.com', ['db.example.com']],
     ['a name in any case', 'DB.Example.com', ['DB.Example.com']],
     ['an address', '10.0.0.5', ['10.0.0.5']],
@@ -37,18 +37,10 @@ describe('postgres_tls_off names the hosts of PostgreSQL that are used without T
     ['an address with a zone', 'fe80::1%eth0', ['fe80::1%eth0']],
     ['a name that begins like a local one', 'localhost.example.com', ['localhost.example.com']],
     ['the remote ones of several', 'localhost, db-1 ,/run/postgresql,db-2', ['db-1', 'db-2']],
-  ])('%s', (_case, hosts, named) => {
-    expect(warningsOf({ SVC_POSTGRES_HOST: hosts })).toEqual(isLogged(named));
-  });
-
-  test('without their ports', () => {
-    const variables = { SVC_POSTGRES_HOST: 'db-1,db-2', SVC_POSTGRES_PORT: '5432,5433' };
-    expect(warningsOf(variables)).toEqual(isLogged(['db-1', 'db-2']));
-  });
-
-  test('also if SVC_POSTGRES_SSLMODE is empty, which means unset', () => {
-    const variables = { SVC_POSTGRES_HOST: 'db', SVC_POSTGRES_SSLMODE: '' };
-    expect(warningsOf(variables)).toEqual(isLogged(['db']));
+    ['without their ports', 'db-1,db-2', ['db-1', 'db-2'], { SVC_POSTGRES_PORT: '5432,5433' }],
+    ['also if SVC_POSTGRES_SSLMODE is empty, which means unset', 'db', ['db'], { SVC_POSTGRES_SSLMODE: '' }],
+  ])('%s', (_case, hosts, named, others) => {
+    expect(warningsOf({ SVC_POSTGRES_HOST: hosts, ...others })).toEqual(isLogged(named));
   });
 });
 
