@@ -1,72 +1,55 @@
-import { once } from 'node:events';
-import { get } from 'node:http';
-import { describe, expect, inject, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { startBuiltHost } from '../stage/built-host.ts';
-import { connectTo, written } from '../stage/connection.ts';
+import { lastResponse, requestText } from '../stage/connection.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { startProxy } from '../stage/proxy.ts';
 import { USERS } from '../stage/responses.ts';
 import { isClient, startTracedService, traceOfCaller } from '../stage/traced-service.ts';
 import { until } from '../stage/until.ts';
 
-describe('the attributes of spans', () => {
-  const service = forAllTests(() => startTracedService());
+const service = forAllTests(() => startTracedService());
 
-  /** A request whose Host header can have any value. */
-  async function send(path: string, headers: Readonly<Record<string, string>>): Promise<void> {
-    const request = get(service.url + path, { headers });
-    const [response] = await once(request, 'response');
-    response.resume();
-  }
+test.each([
+  ['[::1]:8000', '::1', 8000],
+  ['api.example.com:8443', 'api.example.com', 8443],
+])('server.address is that of the Host header (%s)', async (host, address, port) => {
+  const { traceId, headers } = traceOfCaller();
+  const fields = { ...headers, Host: host, Connection: 'close' };
+  await lastResponse(service.url, requestText('GET /nowhere', fields));
+  const [span] = await service.receiver.untilTrace(traceId, 1);
 
-  test.each([
-    ['[::1]:8000', '::1', 8000],
-    ['api.example.com:8443', 'api.example.com', 8443],
-  ])('server.address is that of the Host header (%s)', async (host, address, port) => {
-    const { traceId, headers } = traceOfCaller();
-    await send('/nowhere', { ...headers, host });
-    const [span] = await service.receiver.untilTrace(traceId, 1);
+  expect(span?.attributes['server.address']).toBe(address);
+  expect(span?.attributes['server.port']).toBe(port);
+});
 
-    expect(span?.attributes['server.address']).toBe(address);
-    expect(span?.attributes['server.port']).toBe(port);
+test('the span of a key fetch has neither the query nor personal data of the path', async () => {
+  const { origin } = new URL(service.issuer.jwksUri);
+  const address = `${origin}/of/jane.doe%2540example.com/keys?key=secret`;
+  await forThisTest(startBuiltHost, { ...service.environment, SVC_OAUTH_JWKS_URI: address });
+  const span = await until('the span', () =>
+    service.receiver.spans().find(({ attributes }) => String(attributes['url.path']).startsWith('/of/')),
+  );
+
+  expect(span.attributes).toMatchObject({
+    'url.full': `${origin}/of/***/keys`,
+    'url.path': '/of/***/keys',
   });
+  expect(JSON.stringify(span.attributes)).not.toMatch(/jane|secret/);
+});
 
-  test('the span of a key fetch has neither the query nor personal data of the path', async () => {
-    const { origin } = new URL(service.issuer.jwksUri);
-    const address = `${origin}/of/jane.doe%2540example.com/keys?key=secret`;
-    await forThisTest(startBuiltHost, { ...service.environment, SVC_OAUTH_JWKS_URI: address });
-    const span = await until('the span', () =>
-      service.receiver.spans().find(({ attributes }) => String(attributes['url.path']).startsWith('/of/')),
-    );
+test('a token is in no attribute of a span, neither from path, User-Agent nor Host', async () => {
+  const { traceId, headers } = traceOfCaller();
+  const token = await service.issuer.sign();
+  const fields = { ...headers, Host: token, 'User-Agent': token, Connection: 'close' };
+  const request = requestText(`PUT /api/v1/users/access_token=${token}`, fields);
+  const { status } = await lastResponse(service.url, request);
+  const [span] = await service.receiver.untilTrace(traceId, 1);
 
-    expect(span.attributes).toMatchObject({
-      'url.full': `${origin}/of/***/keys`,
-      'url.path': '/of/***/keys',
-    });
-    expect(JSON.stringify(span.attributes)).not.toMatch(/jane|secret/);
-  });
-
-  test('a token is in no attribute, neither from path, User-Agent nor Host', async () => {
-    const { traceId, headers } = traceOfCaller();
-    const token = await service.issuer.sign();
-    const connection = await connectTo(service.url);
-    connection.send(
-      written(`PUT /api/v1/users/access_token=${token}`, [
-        ['Host', token],
-        ['User-Agent', token],
-        ['traceparent', headers.traceparent],
-      ]),
-    );
-    const { status } = await connection.answer();
-    connection.close();
-    const [span] = await service.receiver.untilTrace(traceId, 1);
-
-    expect(status).toBe(405);
-    expect(span?.attributes).toMatchObject({
-      'url.path': '/api/v1/users/***',
-      'user_agent.original': '***',
-      'server.address': '***',
-    });
+  expect(status).toBe(405);
+  expect(span?.attributes).toMatchObject({
+    'url.path': '/api/v1/users/***',
+    'user_agent.original': '***',
+    'server.address': '***',
   });
 });
 
