@@ -7,6 +7,7 @@ import type { ReceivedPoint } from '../stage/otlp-receiver.ts';
 import { createPipe } from '../stage/pipe.ts';
 import { USERS } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
+import { times } from '../stage/times.ts';
 import { startTracedService, type TracedService } from '../stage/traced-service.ts';
 import { until } from '../stage/until.ts';
 
@@ -70,29 +71,28 @@ test('requests in flight are counted by method and scheme, connections by state,
   await start({ SVC_POSTGRES_POOL_SIZE: '2' });
   const lock = await holdUsers(service.database);
   const forwarded = { headers: { 'x-forwarded-proto': 'https' } };
-  const held = [
-    ...Array.from({ length: 3 }, () => service.call('GET', USERS)),
-    ...Array.from({ length: 2 }, () => service.call('GET', USERS, undefined, forwarded)),
-  ];
+  const held = Promise.all([
+    times(3, () => service.call('GET', USERS)),
+    times(2, () => service.call('GET', USERS, undefined, forwarded)),
+  ]);
 
   const inFlight = (scheme: string) => ({ 'http.request.method': 'GET', 'url.scheme': scheme });
+  const untilInFlight = (http: number, https: number) =>
+    untilPoints(
+      'http.server.active_requests',
+      (points) => valueAt(points, inFlight('http')) === http && valueAt(points, inFlight('https')) === https,
+    );
   const inState = (state: string) => ({
     'db.client.connection.pool.name': 'postgresql',
     'db.client.connection.state': state,
   });
-  await untilPoints(
-    'http.server.active_requests',
-    (points) => valueAt(points, inFlight('http')) === 3 && valueAt(points, inFlight('https')) === 2,
-  );
+  await untilInFlight(3, 2);
   await untilPoints('db.client.connection.count', (points) => valueAt(points, inState('used')) === 2);
   await untilPoints('db.client.connection.pending_requests', ([point]) => point?.value === 3);
   await lock.release();
-  await Promise.all(held);
+  await held;
 
-  await untilPoints(
-    'http.server.active_requests',
-    (points) => valueAt(points, inFlight('http')) === 0 && valueAt(points, inFlight('https')) === 0,
-  );
+  await untilInFlight(0, 0);
   await untilPoints('db.client.connection.pending_requests', ([point]) => point?.value === 0);
   const connections = await untilPoints(
     'db.client.connection.count',
@@ -107,7 +107,7 @@ test('requests that admission refuses are counted by reason and caller, and are 
 }, async () => {
   await start({ SVC_POSTGRES_POOL_SIZE: '1', SVC_POSTGRES_POOL_TIMEOUT: '30' });
   const lock = await holdUsers(service.database);
-  const sent = Array.from({ length: 40 }, () => service.call('GET', USERS));
+  const sent = times(40, () => service.call('GET', USERS));
 
   const points = await untilPoints(
     'requests.refused',
@@ -115,7 +115,7 @@ test('requests that admission refuses are counted by reason and caller, and are 
   );
   await untilPoints('http.server.active_requests', ([point]) => point?.value === 17);
   await lock.release();
-  await Promise.all(sent);
+  await sent;
 
   expect(points.map(({ attributes: { caller, reason }, value }) => [caller, reason, value])).toEqual([
     ['known', 'no_room', 0],

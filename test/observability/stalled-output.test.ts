@@ -5,7 +5,8 @@ import { type BuiltService, startBuiltService } from '../stage/built-service.ts'
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { createPipe } from '../stage/pipe.ts';
-import { TIMESTAMP } from '../stage/responses.ts';
+import { readResponse, TIMESTAMP } from '../stage/responses.ts';
+import { times } from '../stage/times.ts';
 import { BUSY_S, until } from '../stage/until.ts';
 
 let service: BuiltService;
@@ -24,14 +25,8 @@ async function startIntoPipe() {
 async function makeRequests(count: number): Promise<void> {
   const path = '/x'.repeat(5000);
   for (let sent = 0; sent < count; sent += 50) {
-    const statuses = await Promise.all(
-      Array.from({ length: 50 }, async () => {
-        const response = await fetch(service.url + path);
-        await response.arrayBuffer();
-        return response.status;
-      }),
-    );
-    expect(new Set(statuses)).toEqual(new Set([404]));
+    const responses = await times(50, async () => readResponse(await fetch(service.url + path)));
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([404]));
   }
 }
 
@@ -133,9 +128,9 @@ test('at the exit a working reader gets every complete line', async () => {
   const lock = await holdUsers(service.database);
   // Spans contain it, too, so all of them exceed the buffer of a pipe many times.
   const headers = { 'user-agent': 'x'.repeat(2000) };
-  const list = () => service.call('GET', '/api/v1/users/', undefined, { headers });
-  const requests = Array.from({ length: held }, list);
-  const settled = Promise.allSettled(requests);
+  const settled = times(held, () =>
+    service.call('GET', '/api/v1/users/', undefined, { headers }).catch(() => {}),
+  );
   // As many as can wait for a lock in PostgreSQL at once. The others wait for these.
   await untilUnderWay(2, service.database);
   service.signal('SIGTERM');
