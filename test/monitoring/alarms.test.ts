@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import type { Patience } from '../../infra/observability/alarms.ts';
 import { alertsYaml } from '../../infra/observability/alerts-yaml.ts';
@@ -7,32 +7,25 @@ import { dashboard } from '../../infra/observability/dashboard.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { type BuiltService, startBuiltService, untilReady } from '../stage/built-service.ts';
+import { CHANGES } from '../stage/changes.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { hold, holdUsers } from '../stage/locks.ts';
-import { createDatabase } from '../stage/postgres.ts';
-import { startProxy } from '../stage/proxy.ts';
-import { until } from '../stage/until.ts';
+import { addressOf, startProxy } from '../stage/proxy.ts';
+import { USERS } from '../stage/responses.ts';
+import { repeat, until } from '../stage/until.ts';
 import { startPrometheus } from './prometheus.ts';
-
-const USERS = '/api/v1/users/';
-const CHANGES = '/api/v1/users/changes';
 
 /** So that each alarm fires and clears within seconds. */
 const SHORT: Patience = { window: '6s', hold: '1s', down: '1s', keysAge: 8, unnumberedAge: 1, drainAge: 1 };
 
 let service: BuiltService;
 let prometheus: Awaited<ReturnType<typeof startPrometheus>>;
-let traffic: AbortController | undefined;
+let stopReading: () => Promise<void>;
 
-afterEach(async () => {
-  traffic?.abort();
-  await service.remove();
-  await prometheus.stop();
-});
-
-/** The built service, scraped by a Prometheus in which no alarm fires. */
+/** The built service, which callers read, scraped by a Prometheus in which no alarm fires. */
 async function start(variables: Variables = {}) {
   const port = await freePort();
-  service = await startBuiltService({
+  service = await forThisTest(startBuiltService, {
     SVC_OTEL_ENABLED: 'true',
     OTEL_TRACES_EXPORTER: 'none',
     OTEL_METRICS_EXPORTER: 'prometheus',
@@ -41,25 +34,20 @@ async function start(variables: Variables = {}) {
     SVC_POSTGRES_POOL_SIZE: '2',
     ...variables,
   });
-  prometheus = await startPrometheus([port], alertsYaml(SHORT));
-  keepReading();
+  prometheus = await forThisTest(startPrometheus, port, alertsYaml(SHORT));
+  stopReading = repeat(read);
+  onTestFinished(stopReading);
   await untilSeries('up == 1');
   expect(await prometheus.firing()).toEqual([]);
 }
 
-/** Callers continue with any response. */
-function keepReading(): void {
-  const ended = new AbortController();
-  traffic = ended;
-  void (async () => {
-    while (!ended.signal.aborted) {
-      void service.call('GET', `${USERS}?limit=1`).then(
-        (answer) => answer.text(),
-        () => {},
-      );
-      await sleep(100);
-    }
-  })();
+/** Sends a read, whatever its response is and however long it takes. */
+async function read(): Promise<void> {
+  service.call('GET', `${USERS}?limit=1`).then(
+    (response) => response.text(),
+    () => {},
+  );
+  await sleep(100);
 }
 
 const untilSeries = (query: string) =>
@@ -73,28 +61,19 @@ describe('an alarm fires while its fault lasts, and clears after it:', () => {
     service.signal('SIGKILL');
     await untilFiring('UserManagementInstanceDown');
 
-    const again = await startBuiltHost(service.environment);
+    const again = await forThisTest(startBuiltHost, service.environment);
     await untilReady(await again.untilListening());
     await untilClear('UserManagementInstanceDown');
-    await again.remove();
   });
 
   test('PostgreSQL is unavailable', async () => {
-    const database = await createDatabase();
-    const proxy = await startProxy(database);
-    await start({
-      SVC_POSTGRES_HOST: proxy.host,
-      SVC_POSTGRES_PORT: String(proxy.port),
-      SVC_POSTGRES_DB: database.name,
-    });
+    const proxy = await forThisTest(startProxy, inject('postgres'));
+    await start(addressOf(proxy));
     await proxy.refuse();
     await untilFiring('UserManagementRequestsFail');
 
     await proxy.pass();
     await untilClear('UserManagementRequestsFail');
-    await service.remove();
-    await proxy.stop();
-    await database.drop();
   });
 
   test('statements wait for a lock', async () => {
@@ -130,7 +109,7 @@ describe('an alarm fires while its fault lasts, and clears after it:', () => {
 
   test('a drain ends with requests in flight', async () => {
     await start({ SVC_SHUTDOWN_DRAIN_TIMEOUT: '30', SVC_POSTGRES_STATEMENT_TIMEOUT: '25' });
-    traffic?.abort();
+    await stopReading();
     const table = await holdUsers(service.database);
     const held = service.call('GET', USERS);
     await untilSeries('http_server_active_requests > 0');

@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -28,35 +28,28 @@ export async function promtool(...words: readonly string[]): Promise<string> {
   return stdout;
 }
 
-/** Starts a Prometheus that scrapes these ports of 127.0.0.1 every second, and evaluates the rules twice per second. */
-export async function startPrometheus(ports: readonly number[], rules: string) {
-  const folder = mkdtempSync(join(tmpdir(), 'user-management-prometheus-'));
+/** Starts a Prometheus that scrapes a port of 127.0.0.1 every second, and evaluates the rules twice per second. */
+export async function startPrometheus(scraped: number, rules: string) {
+  const folder = mkdtempDisposableSync(join(tmpdir(), 'user-management-prometheus-'));
+  const fileOf = (name: string) => join(folder.path, name);
   const port = await freePort();
-  writeFileSync(join(folder, 'rules.yaml'), rules);
-  writeFileSync(join(folder, 'prometheus.yaml'), configuration(ports));
+  writeFileSync(fileOf('rules.yaml'), rules);
+  writeFileSync(fileOf('prometheus.yaml'), configuration(scraped));
   const options = [
     ...['--log.level=error', `--web.listen-address=127.0.0.1:${port}`],
-    ...[`--config.file=${join(folder, 'prometheus.yaml')}`, `--storage.tsdb.path=${join(folder, 'data')}`],
+    ...[`--config.file=${fileOf('prometheus.yaml')}`, `--storage.tsdb.path=${fileOf('data')}`],
   ];
   const child = spawn(await programOf('prometheus'), options, { stdio: ['ignore', 'ignore', 'inherit'] });
   const kill = () => void child.kill('SIGKILL');
   process.on('exit', kill);
   const url = `http://127.0.0.1:${port}`;
-  const isReady = () =>
-    fetch(`${url}/-/ready`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  await until('Prometheus is ready', isReady, { seconds: 30 });
+  const isReady = async () => (await fetch(`${url}/-/ready`).catch(() => undefined))?.ok;
+  await until('Prometheus is ready', isReady);
 
   const query = async (expr: string): Promise<readonly Sample[]> => {
     const response = await fetch(`${url}/api/v1/query?query=${encodeURIComponent(expr)}`);
-    const { status, data, error } = (await response.json()) as never as {
-      status: string;
-      error?: string;
-      data: { result: readonly Sample[] };
-    };
-    if (status !== 'success') throw new Error(`${expr}: ${error}`);
+    if (!response.ok) throw new Error(`${expr}: ${await response.text()}`);
+    const { data } = (await response.json()) as { data: { result: readonly Sample[] } };
     return data.result;
   };
   const isFiring = async (alarm: string) =>
@@ -74,19 +67,19 @@ export async function startPrometheus(ports: readonly number[], rules: string) {
       child.kill('SIGTERM');
       await once(child, 'exit');
       process.off('exit', kill);
-      rmSync(folder, { recursive: true });
+      folder.remove();
     },
   };
 }
 
-const configuration = (ports: readonly number[]) =>
+const configuration = (port: number) =>
   stringify({
     global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '500ms' },
     rule_files: ['rules.yaml'],
     scrape_configs: [
       {
         job_name: 'user-management-service',
-        static_configs: [{ targets: ports.map((port) => `127.0.0.1:${port}`) }],
+        static_configs: [{ targets: [`127.0.0.1:${port}`] }],
       },
     ],
   });
