@@ -1,44 +1,37 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { isDistributed } from '../stage/distributed.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { freshKey, postingUnderKeys, REPLAYED } from '../stage/keyed.ts';
 import { holdEmail, holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { isPooled } from '../stage/pooled.ts';
 import { BATCH, freshAddress, readResponse, refusal, success, USERS, user } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { timed } from '../stage/timed.ts';
 import { times } from '../stage/times.ts';
 import { until } from '../stage/until.ts';
-
-type Instance = Awaited<ReturnType<typeof startService>>;
 
 // The first request under a key waits for an email that an open transaction writes, up to its time limit.
 const service = serviceUnderTest(() => ({ SVC_POSTGRES_STATEMENT_TIMEOUT: '15' }));
 
-const postTo = ({ call }: Instance) =>
-  postingUnderKeys(async (...request) => readResponse(await call(...request)));
 const post = postingUnderKeys(service.call);
 
-/**
- * A second instance with the same database, this time limit in seconds, and an open connection for writes. `use` stops
- * it at its end.
- */
-async function withAnother<Result>(
-  seconds: number,
-  use: (another: Instance) => Promise<Result>,
-  variables = {},
-): Promise<Result> {
+/** A second instance with the same database, this time limit in seconds, and an open connection for writes. */
+async function startAnother(seconds: number, variables = {}) {
   const settings = { SVC_POSTGRES_STATEMENT_TIMEOUT: String(seconds), ...variables };
-  const another = await startService(settings, service);
+  const { call } = await forThisTest(startService, settings, service);
+  const post = postingUnderKeys(async (...request) => readResponse(await call(...request)));
   await until('a user is stored', async () => {
-    const { status } = await postTo(another)(USERS, freshKey(), { email: freshAddress() });
+    const { status } = await post(USERS, freshKey(), { email: freshAddress() });
     return status === 201;
   });
-  return use(another).finally(() => another.stop());
+  return { call, post };
 }
 
 /** The first request under a key, in progress in the first instance until it is released. */
 async function holdKey(key: string, path: string, email: string, body: unknown) {
   const held = await holdEmail(service.database, email);
+  onTestFinished(held.release);
   const first = post(path, key, body);
   await untilUnderWay(1, service.database);
   return { first, ...held };
@@ -57,15 +50,14 @@ describe('while the first request under a key is in progress in another instance
   ])('a repeated request is 409 at its time limit: %s', async (kind, path, firstBody, otherBody) => {
     const [key, email] = [freshKey(), freshAddress()];
     const { first, release } = await holdKey(key, path, email, firstBody(email));
-    await withAnother(0.8, async (another) => {
-      const begun = performance.now();
-      const second = await postTo(another)(path, key, otherBody(email));
+    const another = await startAnother(0.8);
+    const second = await timed(another.post(path, key, otherBody(email)));
 
-      expect(second).toEqual(refusal('idempotency_key_in_use_error', path));
-      expect(performance.now() - begun).toBeGreaterThan(800);
-      // PostgreSQL has stopped the refused one. It could get the key if the first one conflicts with it.
-      await untilUnderWay(1, service.database);
-    }).finally(release);
+    expect(second.value).toEqual(refusal('idempotency_key_in_use_error', path));
+    expect(second.milliseconds).toBeGreaterThan(800);
+    // PostgreSQL has stopped the refused one. It could get the key if the first one conflicts with it.
+    await untilUnderWay(1, service.database);
+    await release();
     const { status, headers } = await first;
     expect([status, headers['idempotency-replayed']]).toEqual([
       kind === 'a partial batch' ? 200 : 201,
@@ -76,15 +68,12 @@ describe('while the first request under a key is in progress in another instance
   test('a repeated request waits for it and replays it', async () => {
     const [key, email] = [freshKey(), freshAddress()];
     const { first, release } = await holdKey(key, USERS, email, { email });
-    const [same, other] = await withAnother(15, async (another) => {
-      const responses = [{ email }, { email: freshAddress() }].map((body) =>
-        postTo(another)(USERS, key, body),
-      );
-      // One of the two waits in PostgreSQL.
-      await untilUnderWay(2, service.database);
-      await release();
-      return Promise.all(responses);
-    });
+    const another = await startAnother(15);
+    const responses = [{ email }, { email: freshAddress() }].map((body) => another.post(USERS, key, body));
+    // One of the two waits in PostgreSQL.
+    await untilUnderWay(2, service.database);
+    await release();
+    const [same, other] = await Promise.all(responses);
     const { body, headers } = await first;
 
     const { etag = '', location = '' } = headers;
@@ -97,39 +86,31 @@ describe('while the first request under a key is in progress in another instance
     const [key, email] = [freshKey(), freshAddress()];
     const { first, commit } = await holdKey(key, USERS, email, { email });
     const free = freshAddress();
-    const second = await withAnother(15, async (another) => {
-      const response = postTo(another)(USERS, key, { email: free });
-      await untilUnderWay(2, service.database);
-      await commit();
-      return response;
-    });
+    const another = await startAnother(15);
+    const second = another.post(USERS, key, { email: free });
+    await untilUnderWay(2, service.database);
+    await commit();
+    const { status, body, headers } = await second;
 
     expect(await first).toEqual(refusal('conflict_error', USERS));
-    expect([second.status, second.body]).toEqual([201, user({ email: free })]);
-    expect(second.headers['idempotency-replayed']).toBe(undefined);
+    expect([status, body]).toEqual([201, user({ email: free })]);
+    expect(headers['idempotency-replayed']).toBe(undefined);
   });
 
   test('twelve repeated requests wait with one connection, and reads are served', async () => {
     const [key, email] = [freshKey(), freshAddress()];
     const { first, release } = await holdKey(key, USERS, email, { email });
-    const responses = await withAnother(
-      3,
-      async (another) => {
-        const waiting = times(12, (index) =>
-          postTo(another)(USERS, key, index % 2 === 0 ? { email } : { email: freshAddress() }),
-        );
-        await untilUnderWay(2, service.database);
-        const reads = await times(20, () => another.call('GET', USERS));
-        expect(reads.map(({ status }) => status)).toEqual(reads.map(() => 200));
-        const other = await postTo(another)(USERS, freshKey(), { email: freshAddress() });
-        expect(other.status).toBe(201);
-        return waiting;
-      },
-      // One session for the key, one for another write, and one that writes leave to reads.
-      { SVC_POSTGRES_POOL_SIZE: '3' },
+    // One session for the key, one for another write, and one that writes leave to reads.
+    const another = await startAnother(3, { SVC_POSTGRES_POOL_SIZE: '3' });
+    const waiting = times(12, (index) =>
+      another.post(USERS, key, index % 2 === 0 ? { email } : { email: freshAddress() }),
     );
+    await untilUnderWay(2, service.database);
+    const reads = await times(20, () => another.call('GET', USERS));
+    expect(reads.map(({ status }) => status)).toEqual(Array(20).fill(200));
+    expect((await another.post(USERS, freshKey(), { email: freshAddress() })).status).toBe(201);
 
-    expect(responses).toEqual(responses.map(() => refusal('idempotency_key_in_use_error', USERS)));
+    expect(await waiting).toEqual(Array(12).fill(refusal('idempotency_key_in_use_error', USERS)));
     await release();
     expect((await first).status).toBe(201);
   });
@@ -147,15 +128,14 @@ describe(`a timeout that the key did not cause is ${statusOfTimeout}, and stores
     ...(isPooled ? [] : [['a table that is locked', holdUsers] as const]),
   ])('%s', async (_case, hold) => {
     const [key, email] = [freshKey(), freshAddress()];
-    await withAnother(0.6, async (another) => {
-      const { release } = await hold(service.database, email);
-      onTestFinished(release);
-      const responses = await times(12, () => postTo(another)(USERS, key, { email }));
-      expect(responses).toEqual(responses.map(() => refusal(timeout, USERS)));
-      expect(await postTo(another)(BATCH, key, { items: [{ email }] })).toEqual(refusal(timeout, BATCH));
-      await untilUnderWay(0, service.database);
-      await release();
-    });
+    const another = await startAnother(0.6);
+    const { release } = await hold(service.database, email);
+    onTestFinished(release);
+    const responses = await times(12, () => another.post(USERS, key, { email }));
+    expect(responses).toEqual(Array(12).fill(refusal(timeout, USERS)));
+    expect(await another.post(BATCH, key, { items: [{ email }] })).toEqual(refusal(timeout, BATCH));
+    await untilUnderWay(0, service.database);
+    await release();
 
     const response = await post(USERS, key, { email });
     expect([response.status, response.headers['idempotency-replayed']]).toEqual([201, undefined]);
