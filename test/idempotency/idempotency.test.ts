@@ -122,26 +122,6 @@ describe('a key', () => {
     expect(await post(USERS, key, { email })).toEqual(refusal('idempotency_key_reused_error', USERS));
   });
 
-  test('is stored as digests, beside the ids of the users', async () => {
-    const key = 'who-is-ada@example.com';
-    const email = freshAddress();
-    const { body } = await post(USERS, key, { email, full_name: 'Ada Lovelace' });
-    const id = (body as UserBody).id;
-    const rows = await inDatabase(
-      service.database,
-      `SELECT octet_length(key) AS key, octet_length(request) AS request, user_ids,
-         idempotency_keys::text ~* 'who-is|lovelace|svc-test|user-' AS "isFound"
-       FROM idempotency_keys WHERE '${id}' = ANY (user_ids)`,
-    );
-    const columns = await inDatabase(
-      service.database,
-      "SELECT column_name AS name FROM information_schema.columns WHERE table_name = 'idempotency_keys' ORDER BY 1",
-    );
-
-    expect(rows).toEqual([{ key: 32, request: 32, user_ids: [id], isFound: false }]);
-    expect(columns.map(({ name }) => name)).toEqual(['created_at', 'key', 'request', 'user_ids']);
-  });
-
   test('in 50 concurrent requests creates one user', async () => {
     const key = freshKey();
     const email = freshAddress();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { connectAndSend, requestText } from '../stage/connection.ts';
+import { lastResponse, requestText } from '../stage/connection.ts';
 import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
 import { BATCH, freshAddress, invalid, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
@@ -68,10 +68,9 @@ describe('422 names all faults, and an invalid key is', () => {
     const { authorization } = service;
 
     for (const second of [key, `"${key}"`]) {
-      const fields = { authorization, 'Idempotency-Key': key, 'idempotency-key': second };
-      const connection = await connectAndSend(service.url, requestText(`POST ${USERS}`, fields, body));
-      expect(await connection.answer()).toEqual(invalid(USERS, 'Idempotency-Key'));
-      connection.close();
+      const keys = { 'Idempotency-Key': key, 'idempotency-key': second };
+      const request = requestText(`POST ${USERS}`, { authorization, ...keys, Connection: 'close' }, body);
+      expect(await lastResponse(service.url, request)).toEqual(invalid(USERS, 'Idempotency-Key'));
     }
   });
 });

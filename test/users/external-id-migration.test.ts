@@ -1,6 +1,7 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { migrations, runMigrations } from '../../lib/migrations/index.ts';
 import { migrate } from '../../lib/migrations/runner.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdEmail } from '../stage/locks.ts';
 import { emptyDatabase } from '../stage/opened-database.ts';
 import { BATCH, freshAddress, readResponse, refusal, USERS } from '../stage/responses.ts';
@@ -34,10 +35,10 @@ const COMPLETE = { columns: [{ name: 'external_id' }], indexes: [{ is_ready: tru
 
 test('while the schema is older than the instance, operations on users and /ready are 503, and nothing is 500', async () => {
   const { database, settings } = await earlierDatabase();
-  const issuer = await startIssuer();
-  onTestFinished(issuer.stop);
+  const issuer = await forThisTest(startIssuer);
   const variables = { SVC_POSTGRES_MIGRATE: 'false' };
-  const { url, call, stop } = await startService(variables, { database, issuer }, { waitsUntilReady: false });
+  const beside = { database, issuer };
+  const { url, call } = await forThisTest(startService, variables, beside, { waitsUntilReady: false });
   const id = crypto.randomUUID();
   const requests = [
     ['POST', USERS, { email: freshAddress() }],
@@ -60,7 +61,6 @@ test('while the schema is older than the instance, operations on users and /read
   for (const [method, path, body] of requests)
     expect((await call(method, path, body)).status).toBeLessThan(410);
   expect((await fetch(`${url}/ready`)).status).toBe(200);
-  await stop();
 });
 
 const WAITING = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;

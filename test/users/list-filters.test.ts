@@ -117,6 +117,7 @@ describe('422 names', () => {
   const hundredAndOne = Array(101).fill(UNKNOWN).join();
   const values = {
     email: ['', 'a', 'a@b@c', 'a%00@b', 'a%C2%A0@b', `${'a'.repeat(244)}@example.com`],
+    external_id: ['', 'x'.repeat(256), '🌍'.repeat(256), '%00', 'a%09b', 'a%C2%85'],
     is_active: ['', 'TRUE', '1', 'true,false'],
     ids: ['', 'x', `${UNKNOWN},`, `${UNKNOWN}, ${UNKNOWN}`, UNKNOWN.replaceAll('-', ''), hundredAndOne],
     sort: ['', '%2Bcreated_at', 'updated_at'],
@@ -146,6 +147,8 @@ describe('422 names', () => {
     ['email', '%FF@example.com'],
     ['email', 'a%C3@example.com'],
     ['email', '%ED%A0%80@example.com'],
+    ['external_id', '%FF'],
+    ['external_id', '%ED%A0%80'],
     ['created_after', '%FF'],
     ['limit', '1%FF'],
   ])('%s for bytes that are not UTF-8: %s', async (name, value) => {
@@ -161,7 +164,7 @@ describe('422 names', () => {
 
   const filters = ['email', 'is_active', 'ids', 'created_after', 'created_before', 'sort', 'cursor'];
 
-  test.each(filters)('%s if it is repeated', async (name) => {
+  test.each([...filters, 'external_id'])('%s if it is repeated', async (name) => {
     expect(await list(`${name}=x&${name}=x`)).toEqual(invalid(USERS, name));
   });
 
