@@ -58,16 +58,12 @@ testFound('is_active finds active or inactive users', {
   'is_active=false': 'bcf',
 });
 
-describe('ids finds the users with these ids', () => {
-  test.each([
-    ['several, in the order of the list', '{c},{a},{b}', 'abc'],
-    ['an unknown id, which is ignored', `${UNKNOWN},{a}`, 'a'],
-    ['a repeated id, which appears once', '{a},{b},{a}', 'ab'],
-    ['in either case', '00000000-0000-0000-0000-00000000000A,{b}', 'ab'],
-    ['100 of them', Array(100).fill('{a}').join(), 'a'],
-  ])('%s', async (_case, ids, found) => {
-    expect(await list(`ids=${ids}`)).toEqual(only(found));
-  });
+testFound('ids finds up to 100 users with these ids in either case, each once, and ignores unknown ids', {
+  'ids={c},{a},{b}': 'abc',
+  [`ids=${UNKNOWN},{a}`]: 'a',
+  'ids={a},{b},{a}': 'ab',
+  'ids=00000000-0000-0000-0000-00000000000A,{b}': 'ab',
+  [`ids=${Array(100).fill('{a}')}`]: 'a',
 });
 
 testFound('created_after and created_before find users created between two times (exclusive)', {
