@@ -4,20 +4,18 @@ import { routeKeys } from '../../infra/lambda/route-keys.ts';
 import type { GatewayEvent } from '../../lib/http/gateway.ts';
 import type { RawRequest } from '../stage/raw-request.ts';
 
-/** The result of API Gateway for a request: the function that receives it, and the event. */
-type Integration = { readonly operationId: string; readonly event: GatewayEvent };
-
 /** Content types that API Gateway passes as text. */
 const TEXT = /^(text\/|application\/(json|javascript|xml|[\w.-]+\+(json|xml)|x-www-form-urlencoded)\b)/i;
 
 /**
- * An HTTP API in front of the deployed functions, payload format 2.0. Repeated header fields are joined. The path is
+ * An HTTP API in front of the deployed functions, payload format 2.0: for a request, the function that receives it and
+ * the event. Repeated header fields are joined. The path is
  * decoded, also in `rawPath`, and the query is not. A named stage precedes `rawPath`. A body that is not text is in base64.
  *
  * @see AWS, API Gateway developer guide, "Create AWS Lambda proxy integrations for HTTP APIs". The decoded `rawPath` is in
  * aws/aws-lambda-dotnet, Tools/LambdaTestTool-v2, HttpContextExtensions.
  */
-export async function apiGateway(): Promise<(request: RawRequest, stage?: string) => Integration> {
+export async function apiGateway() {
   const deployed = await functions();
   // The most specific of the matching routes receives the request.
   const routes = deployed
@@ -26,7 +24,7 @@ export async function apiGateway(): Promise<(request: RawRequest, stage?: string
     )
     .sort((one, other) => one.routeKey.split('{').length - other.routeKey.split('{').length);
 
-  return (request, stage = '$default') => {
+  return (request: RawRequest, stage = '$default') => {
     const [path = '', ...query] = request.target.split('?');
     const rawPath = decoded(path) ?? path;
     const found = routes.find(({ routeKey }) => parametersOf(routeKey, request.method, decoded(path)));

@@ -5,10 +5,11 @@ import { runMigrations } from '../../lib/migrations/index.ts';
 import { readSettings, type Variables } from '../../lib/settings/settings.ts';
 import { asPlainGet } from '../http/rules/exchange.ts';
 import { lint } from '../http/rules/rules.ts';
-import { administer } from '../stage/administration.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { startProxy } from '../stage/proxy.ts';
 import type { RawRequest, RawResponse } from '../stage/raw-request.ts';
+import { inDatabase } from '../stage/rows.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { apiGateway } from './api-gateway.ts';
@@ -18,13 +19,11 @@ import { startFunctions, startHandlers, startHost, type Way } from './ways.ts';
 /** The answers to each request, and what breaks the rules of HTTP in them: of handlers, host and functions. */
 const answers = new Map<Case, Awaited<ReturnType<typeof ask>>[]>();
 const contestants: Awaited<ReturnType<typeof contestant>>[] = [];
-let issuer: Awaited<ReturnType<typeof startIssuer>>;
-let proxy: Awaited<ReturnType<typeof startProxy>>;
+const issuer = forAllTests(startIssuer);
+const proxy = forAllTests(() => startProxy(inject('postgres')));
 let tokens: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
-  issuer = await startIssuer();
-  proxy = await startProxy(inject('postgres'));
   for (const start of [startHandlers, startHost, startFunctions]) contestants.push(await contestant(start));
   tokens = await signTokens();
 
@@ -33,7 +32,8 @@ beforeAll(async () => {
   // Nobody fetches keys again within two seconds.
   await sleep(2100);
   await askAll(withoutKeys);
-  await Promise.all(contestants.map(({ database }) => breakTable(database.name)));
+  const broken = 'ALTER TABLE users RENAME COLUMN id TO other';
+  await Promise.all(contestants.map(({ database }) => inDatabase(database, broken)));
   await askAll(withBrokenTable);
   await proxy.refuse();
   await askAll(withoutDatabase);
@@ -42,7 +42,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all(contestants.map(({ way }) => way.stop()));
   await Promise.all(contestants.map(({ database }) => database.drop()));
-  await proxy.stop();
 });
 
 test('the table has every operation, and every status but those of broken HTTP', async () => {
@@ -152,10 +151,4 @@ function comparable({ status, headers, body }: RawResponse, ids: string[]): RawR
     name === 'x-request-id' ? value.replace(GENERATED_REQUEST_ID, 'generated') : replace(value),
   ]);
   return { status, headers: Object.fromEntries(replaced), body: replace(body) };
-}
-
-async function breakTable(name: string): Promise<void> {
-  const administrator = await administer(name);
-  await administrator.query('ALTER TABLE users RENAME COLUMN id TO other');
-  await administrator.end();
 }

@@ -37,12 +37,12 @@ function request(
 ): Case {
   const [method = '', target = ''] = line.split(' ');
   const token: Fields = as === 'nobody' ? [] : [['Authorization', authorization]];
-  const content = Buffer.from(body);
+  const keyed: Fields = key ? [['Idempotency-Key', key]] : [];
   return {
     title,
     status,
     ...(keeps && { keeps }),
-    request: { method, target, fields: [...token, ...fields, ...(key ? keys(key) : [])], body: content },
+    request: { method, target, fields: [...token, ...fields, ...keyed], body: Buffer.from(body) },
   };
 }
 
@@ -61,16 +61,29 @@ function json(
 const create = (status: number, value: unknown, title: string, rest?: Rest) =>
   json(status, `POST ${USERS}`, value, title, rest);
 
-const keys = (...values: readonly string[]): Fields => values.map((value) => ['Idempotency-Key', value]);
+const BATCH = `${USERS}batch`;
+const PAIR = { items: [{ email: 'one@example.org', full_name: 'One' }, { email: 'two@example.org' }] };
+const MIXED = {
+  mode: 'partial',
+  items: [{ email: 'three@example.org' }, { email: 'ONE@example.org' }, { email: 'none' }, null],
+};
+const NAMED = [
+  { email: 'four@example.org', external_id: 'hr é+1' },
+  { email: 'four@example.org', external_id: 'four' },
+  { email: 'five@example.org', external_id: 'four' },
+];
 
-const probes = [
+/** While all is well. The first request sees no user. */
+export const usual: readonly Case[] = [
+  request(200, `GET ${USERS}`, 'no users yet'),
+
+  // Probes.
   request(200, 'GET /health', 'health', { as: 'nobody' }),
   request(200, 'HEAD /health', 'HEAD of health', { as: 'nobody' }),
   request(200, 'GET /ready', 'ready', { as: 'nobody' }),
   request(200, 'HEAD /ready/', 'HEAD of ready', { as: 'nobody' }),
-];
 
-const creates = [
+  // Creates.
   create(201, { email: 'ada@example.com', full_name: 'Ada Lovelace' }, 'a user', { keeps: 'ada' }),
   json(201, 'POST /api/v1/users', { email: 'grace@example.com' }, 'a user without a slash or a name', {
     keeps: 'grace',
@@ -101,30 +114,15 @@ const creates = [
   }),
   request(415, `POST ${USERS}`, 'a body that is not declared', { body: '{"email":"a@example.com"}' }),
   create(415, '{}', 'an encoded body', { fields: [['Content-Encoding', 'gzip']] }),
-];
 
-const keyed = [
+  // Idempotency keys.
   create(201, { email: 'key@example.com' }, 'a user under a key', { key: 'k-1', keeps: 'key' }),
   create(201, { email: 'key@example.com', full_name: null }, 'the same again', { key: '"k-1"' }),
   create(422, { email: 'other@example.com' }, 'the key with other values', { key: 'k-1' }),
   request(204, `DELETE ${USERS}{key}`, 'the user of the key'),
   create(410, { email: 'key@example.com' }, 'the user of the key is gone', { key: 'k-1' }),
-];
 
-const BATCH = `${USERS}batch`;
-const PAIR = { items: [{ email: 'one@example.org', full_name: 'One' }, { email: 'two@example.org' }] };
-const MIXED = {
-  mode: 'partial',
-  items: [{ email: 'three@example.org' }, { email: 'ONE@example.org' }, { email: 'none' }, null],
-};
-
-const NAMED = [
-  { email: 'four@example.org', external_id: 'hr é+1' },
-  { email: 'four@example.org', external_id: 'four' },
-  { email: 'five@example.org', external_id: 'four' },
-];
-
-const batches = [
+  // Batches.
   json(201, `POST ${BATCH}`, PAIR, 'an atomic batch', { key: 'b-1' }),
   json(201, `POST ${BATCH}/`, { ...PAIR, mode: 'atomic' }, 'an atomic batch again', { key: 'b-1' }),
   json(422, `POST ${BATCH}`, MIXED, 'the key with another batch', { key: 'b-1' }),
@@ -135,9 +133,8 @@ const batches = [
   json(200, `POST ${BATCH}`, MIXED, 'a partial batch again', { key: 'b-2' }),
   json(200, `POST ${BATCH}`, { items: NAMED, mode: 'partial' }, 'a partial batch of external ids'),
   json(413, `POST ${BATCH}`, 'x'.repeat(65_537), 'a batch that is too large'),
-];
 
-const callers = [
+  // Callers.
   request(401, `GET ${USERS}`, 'no token', { as: 'nobody' }),
   request(401, `GET ${USERS}`, 'an expired token', { authorization: 'Bearer {expired}' }),
   request(401, `GET ${USERS}`, 'two tokens', { fields: [['Authorization', 'Bearer {reader}']] }),
@@ -148,9 +145,8 @@ const callers = [
     as: 'nobody',
     fields: [['authorization', 'BEARER   {both}']],
   }),
-];
 
-const lists = [
+  // Lists.
   request(200, `GET ${USERS}`, 'all users'),
   request(200, `GET ${USERS}?limit=2`, 'the first page, and the way to the next'),
   request(200, 'GET {next}', 'the next page'),
@@ -173,11 +169,11 @@ const lists = [
   request(200, `HEAD ${USERS}`, 'HEAD of the list'),
   request(422, `GET ${USERS}?limit=1&limit=2`, 'a parameter given twice'),
   request(422, `GET ${USERS}?ids%5B%5D=none`, 'a parameter with brackets'),
-];
 
-const reads = [
+  // Reads of one user.
   request(200, `GET ${ADA}`, 'a user'),
   request(304, `GET ${ADA}`, 'a version the caller has', { fields: [['If-None-Match', '"0", W/"1"']] }),
+  request(304, `HEAD ${ADA}`, 'HEAD of a version the caller has', { fields: [['If-None-Match', '*']] }),
   request(412, `GET ${ADA}`, 'a version that is not there', { fields: [['If-Match', '"9"']] }),
   request(200, `HEAD ${ADA}`, 'HEAD of a user'),
   request(404, `GET ${UNKNOWN}`, 'an unknown user'),
@@ -189,9 +185,8 @@ const reads = [
   request(404, `GET ${UNKNOWN}`, 'a request ID that is too long', {
     fields: [['X-Request-ID', 'x'.repeat(129)]],
   }),
-];
 
-const updates = [
+  // Updates.
   json(200, `PATCH ${ADA}`, { full_name: null, is_active: false }, 'some members'),
   json(200, `PATCH ${ADA}/`, {}, 'no member'),
   request(200, `PATCH ${ADA}`, 'a merge patch', {
@@ -211,15 +206,13 @@ const updates = [
   json(409, `PATCH ${ADA}`, { email: 'Grace@Example.com' }, 'the email of another user'),
   json(404, `PATCH ${UNKNOWN}`, { full_name: 'A' }, 'an unknown user'),
   json(422, `PATCH ${USERS}42`, { is_active: 'no', email: 'none' }, 'path and body'),
-];
 
-const deletes = [
+  // Deletions.
   request(412, `DELETE ${ADA}`, 'another version', { fields: [['If-Match', 'W/"5"']] }),
   request(204, `DELETE ${ADA}`, 'the version', { fields: [['If-Match', '"5"']] }),
   request(422, `DELETE ${USERS}42`, 'an id that is none'),
-];
 
-const changes = [
+  // Changes.
   request(200, `GET ${USERS}changes`, 'all changes', { as: 'reader' }),
   request(200, `GET ${USERS}changes/?limit=2&exclude_actor=nobody&x=1`, 'the first changes'),
   request(200, `HEAD ${USERS}changes?cursor=now&limit=0&wait=20`, 'the end of the changes'),
@@ -231,9 +224,8 @@ const changes = [
   request(410, `GET ${USERS}changes?cursor=Ljk5OTk5OQ`, 'a cursor beyond the last change'),
   request(422, `GET ${USERS}changes?cursor=abc&limit=0&wait=21&exclude_actor=`, 'no value that is allowed'),
   request(204, `OPTIONS ${ADA}/changes`, 'OPTIONS of the changes of a user', { as: 'nobody' }),
-];
 
-const unmatched = [
+  // Paths and methods without an operation.
   request(204, `OPTIONS ${USERS}50%20/`, 'OPTIONS of a user', { as: 'nobody' }),
   request(204, `OPTIONS ${USERS}batch/`, 'OPTIONS of the batch', { as: 'nobody' }),
   request(405, `POST ${USERS}42`, 'another method of a user'),
@@ -246,22 +238,6 @@ const unmatched = [
   request(404, 'GET /health#fragment', 'a path with a fragment'),
   request(400, `GET ${USERS}%E0%A4`, 'a path that is not UTF-8'),
   request(400, `GET ${USERS}100%`, 'a path with a percent sign'),
-];
-
-/** While all is well. The first request sees no user. */
-export const usual: readonly Case[] = [
-  request(200, `GET ${USERS}`, 'no users yet'),
-  ...probes,
-  ...creates,
-  ...keyed,
-  ...batches,
-  ...callers,
-  ...lists,
-  ...reads,
-  ...updates,
-  ...deletes,
-  ...changes,
-  ...unmatched,
 ];
 
 /** When the identity provider is away. */
