@@ -25,12 +25,7 @@ const REQUESTS: readonly (readonly [status: number, line: string, fields?: Field
   [404, 'OPTIONS *'],
   [400, 'BREW /health'],
   [405, 'POST /docs'],
-  [
-    428,
-    'PATCH /api/v1/users/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70',
-    [['Authorization', 'Bearer {token}']],
-    '{}',
-  ],
+  [428, 'PATCH /api/v1/users/42', [['Authorization', 'Bearer {token}']], '{}'],
   [431, 'HEAD /health', [['X-Long', 'x'.repeat(20_000)]]],
 ];
 

@@ -27,20 +27,14 @@ const PROBLEM = {
 };
 
 function response({ status = 200, has = {}, content, onSocket = {} }: Change, method: string): HttpResponse {
-  const isEmpty = method === 'HEAD' || status === 204 || status === 304;
-  const text = content ?? (isEmpty ? '' : status < 400 ? '[]' : JSON.stringify({ ...PROBLEM, status }));
-  const length =
-    status === 204 || status === 304 ? null : String(method === 'HEAD' ? '[]'.length : text.length);
+  const isEmpty = status === 204 || status === 304;
+  const usual = status < 400 ? '[]' : JSON.stringify({ ...PROBLEM, status });
+  const text = content ?? (isEmpty || method === 'HEAD' ? '' : usual);
   const fields = {
     Date: new Date().toUTCString(),
     'Cache-Control': 'private, no-cache',
-    'Content-Length': length,
-    'Content-Type':
-      status >= 400
-        ? 'application/problem+json'
-        : status === 204 || status === 304
-          ? null
-          : 'application/json',
+    'Content-Length': isEmpty ? null : String((method === 'HEAD' ? usual : text).length),
+    'Content-Type': isEmpty ? null : `application/${status < 400 ? 'json' : 'problem+json'}`,
     ...has,
   };
   return {
@@ -50,11 +44,7 @@ function response({ status = 200, has = {}, content, onSocket = {} }: Change, me
     ),
     content: Buffer.from(text, 'latin1'),
     ...(onSocket !== 'no' && {
-      onSocket: {
-        statusLine: `HTTP/1.1 ${status} Reason`,
-        afterwards: 'a response',
-        ...onSocket,
-      },
+      onSocket: { statusLine: `HTTP/1.1 ${status} Reason`, afterwards: 'a response', ...onSocket },
     }),
   };
 }

@@ -29,14 +29,11 @@ const ENTITY_TAG = /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/;
 
 const ESCAPE = '%[\\dA-Fa-f]{2}';
 const PCHAR = `(?:[\\w.~!$&'()*+,;=:@-]|${ESCAPE})`;
+
+/** RFC 3986 section 4.1. */
 const URI_REFERENCE = new RegExp(
   `^(?:[A-Za-z][A-Za-z\\d+.-]*:)?(?://(?:[\\w.~!$&'()*+,;=:@[\\]-]|${ESCAPE})*(?=[/?#]|$))?(?:${PCHAR}|/)*(?:\\?(?:${PCHAR}|[/?])*)?(?:#(?:${PCHAR}|[/?])*)?$`,
 );
-
-/** RFC 3986 section 4.1. */
-function isUriReference(text: string): boolean {
-  return URI_REFERENCE.test(text);
-}
 
 type Form = { readonly test: (value: string) => boolean };
 
@@ -59,7 +56,7 @@ const FIELDS: Readonly<Record<string, readonly [form: Form, source: string]>> = 
   'idempotency-replayed': [/^true$/, 'decisions'],
   'keep-alive': [/^timeout=\d+$/, 'RFC 2068 section 19.7.1'],
   link: [{ test: isLinkToNext }, 'RFC 8288 section 3'],
-  location: [{ test: isUriReference }, 'RFC 9110 section 10.2.2'],
+  location: [URI_REFERENCE, 'RFC 9110 section 10.2.2'],
   'referrer-policy': [TOKEN, 'Referrer Policy section 4.1'],
   'retry-after': [/^\d+$/, 'RFC 9110 section 10.2.3'],
   'transfer-encoding': [/^chunked$/, 'RFC 9112 section 6.1'],
@@ -260,19 +257,17 @@ export function lint(exchange: HttpExchange): readonly string[] {
   );
 }
 
-type WithFields = Pick<HttpResponse, 'fields'>;
-
 const isSameName = (one: string, other: string) => one.toLowerCase() === other.toLowerCase();
 
 /** The value of a field, with repeated lines joined (RFC 9110 section 5.2). */
-function fieldOf({ fields }: WithFields, wanted: string): string | undefined {
+export function fieldOf({ fields }: Pick<HttpResponse, 'fields'>, wanted: string): string | undefined {
   const values = fields.filter(([name]) => isSameName(name, wanted)).map(([, value]) => value);
   return values.length === 0 ? undefined : values.join(', ');
 }
 
 /** The members of a list without quoted texts, RFC 9110 section 5.6.1. */
-function splitList(value: string | undefined): readonly string[] {
-  return (value ?? '').split(',').flatMap((member) => member.trim() || []);
+function splitList(value: string): readonly string[] {
+  return value.split(',').flatMap((member) => member.trim() || []);
 }
 
 function isMethodList(value: string): boolean {
@@ -287,12 +282,10 @@ function isMethodList(value: string): boolean {
 
 function isLinkToNext(value: string): boolean {
   const [, target] = /^<([^<>]*)>; rel="next"$/.exec(value) ?? [];
-  return target !== undefined && isUriReference(target);
+  return target !== undefined && URI_REFERENCE.test(target);
 }
 
-function hasNoContent(method: string, status: number): boolean {
-  return method === 'HEAD' || EMPTY_STATUSES.includes(status);
-}
+const hasNoContent = (method: string, status: number) => method === 'HEAD' || EMPTY_STATUSES.includes(status);
 
 function mediaTypeOf(response: HttpResponse): string {
   return (fieldOf(response, 'content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
@@ -309,8 +302,8 @@ function parseJson({ content }: HttpResponse): unknown {
 
 /** A target that is not a URI is returned as it was sent. */
 function problemFaults(problem: unknown, status: number, target: string): readonly string[] {
-  const isAnyPath = !isUriReference(target.split('?')[0] ?? '');
-  const reference = z.string().refine((text) => isUriReference(text));
+  const isAnyPath = !URI_REFERENCE.test(target.split('?')[0] ?? '');
+  const reference = z.string().regex(URI_REFERENCE);
   const members = z.object({
     type: reference,
     title: z.string(),
