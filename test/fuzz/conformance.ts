@@ -1,20 +1,11 @@
 import { expect } from 'vitest';
-import { lint } from '../http/rules/rules.ts';
+import { fieldOf, lint } from '../http/rules/rules.ts';
 import type { HttpResponse, RawRequest } from '../stage/raw-request.ts';
 import { faultIn, type Operation } from './document.ts';
 import type { Fuzzed } from './requests.ts';
 
 /** Fields that an OpenAPI document does not list, and those of the message. */
 const UNDOCUMENTED = ['content-type', 'content-length', 'connection', 'keep-alive', 'date'];
-
-/** The value of a field; undefined if the response lacks it. */
-export function fieldOf({ fields }: Pick<HttpResponse, 'fields'>, wanted: string): string | undefined {
-  return fields.find(([name]) => name.toLowerCase() === wanted.toLowerCase())?.[1];
-}
-
-export function jsonOf({ content }: HttpResponse): unknown {
-  return JSON.parse(content.toString());
-}
 
 /**
  * The status is documented, and so are the media type, the content and the headers. Documented headers that are required
@@ -31,7 +22,7 @@ export function holdAgainst({ responses }: Operation, request: RawRequest, respo
   else {
     expect(Object.keys(contents)).toContain(mediaType);
     if (request.method !== 'HEAD') {
-      expect(faultIn(contents[mediaType]?.schema ?? {}, jsonOf(response))).toBe(undefined);
+      expect(faultIn(contents[mediaType]?.schema ?? {}, JSON.parse(content.toString()))).toBe(undefined);
     }
   }
 
@@ -45,7 +36,7 @@ export function holdAgainst({ responses }: Operation, request: RawRequest, respo
 
   expect(lint({ request, response })).toEqual([]);
   if (status < 400 || request.method === 'HEAD') return;
-  expect(jsonOf(response)).toMatchObject({
+  expect(JSON.parse(content.toString())).toMatchObject({
     type: expect.stringMatching(/^urn:svc:error:[a-z_]+_error$/),
     instance: request.target.split('?')[0],
   });

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { exchange } from '../stage/raw-request.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { operations } from './document.ts';
-import { Properties } from './properties.ts';
+import { type Properties, propertiesOf } from './properties.ts';
 
 /** FUZZ_SEED replays a run; FUZZ_CASES, the number of cases in all, makes one longer. */
 const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 0x7fff_ffff));
@@ -24,8 +24,9 @@ beforeAll(async () => {
   process.stdout.write(`Fuzzing with FUZZ_SEED=${seed} FUZZ_CASES=${cases}\n`);
   // The usual token expires within a long run.
   const exp = Math.floor(Date.now() / 1000) + 86_400;
-  properties = new Properties({
+  properties = propertiesOf({
     send: (request) => exchange(service.url, request, agent),
+    createUser: service.createUser,
     token: await service.issuer.sign({ exp }),
     roleless: await service.issuer.sign({ exp, roles: [] }),
   });
@@ -36,9 +37,9 @@ async function holds<Values>(property: IAsyncProperty<Values>): Promise<void> {
 }
 
 describe('a request with values in and out of their schemas has a documented response:', () => {
-  test.each(operations.map((operation) => [operation.operationId, operation] as const))(
-    '%s',
-    async (_operationId, operation) => {
+  test.each(operations)(
+    '$operationId',
+    async (operation) => {
       const statuses = new Set<number>();
       await holds(properties.ofOperation(operation, (status) => statuses.add(status)));
       // The requests get as far as the operation goes.

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { exchange, type HttpResponse, type RawRequest } from '../stage/raw-request.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { operationOf } from './document.ts';
-import { Properties } from './properties.ts';
+import { type Properties, propertiesOf } from './properties.ts';
 
 const service = serviceUnderTest(() => ({ SVC_LOG_LEVEL: 'error' }));
 
@@ -82,8 +82,9 @@ const PLANTED: Readonly<Record<string, readonly [Check, Fault]>> = {
 
 test.each(Object.entries(PLANTED))('the generated requests find %s', async (_title, [check, fault]) => {
   const send: Send = (request) => exchange(service.url, request);
-  const faulty = new Properties({
+  const faulty = propertiesOf({
     send: (request) => fault(request, send),
+    createUser: service.createUser,
     token: await service.issuer.sign(),
     roleless: await service.issuer.tokenFor('other'),
   });
