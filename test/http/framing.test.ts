@@ -31,7 +31,6 @@ describe('400 closes the connection after a request that is not HTTP:', () => {
     ['a field without a colon', 'GET /health HTTP/1.1\r\nHost: a\r\nnothing\r\n\r\n'],
     ['white space before the colon', 'GET /health HTTP/1.1\r\nHost: a\r\nA : b\r\n\r\n'],
     ['a folded field', 'GET /health HTTP/1.1\r\nHost: a\r\nA: b\r\n c\r\n\r\n'],
-    ['a NUL in a field', 'GET /health HTTP/1.1\r\nHost: a\r\nA: b\0c\r\n\r\n'],
   ])('%s', async (_case, content) => {
     expect(await send(content)).toEqual(refusal('bad_request_error', '/'));
   });
@@ -99,7 +98,6 @@ describe('the Host header', () => {
 
 describe('431 is the response to headers that are too large:', () => {
   test.each([
-    ['one field', `GET /health HTTP/1.1\r\nHost: a\r\nA: ${'x'.repeat(20_000)}\r\n\r\n`],
     ['many fields', `GET /health HTTP/1.1\r\nHost: a\r\n${'A: b\r\n'.repeat(20_000)}\r\n`],
     ['the target', `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`],
     ['a head that never ends', `GET /health HTTP/1.1\r\nHost: a\r\nA: ${'x'.repeat(20_000)}`],

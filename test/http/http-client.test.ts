@@ -1,5 +1,6 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { startBuiltService } from '../stage/built-service.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 
 /** Makes the process log, at each listen, whether Node's HTTP client is loaded. */
 const LOG_AT_LISTENING = `import net from 'node:net';
@@ -12,10 +13,9 @@ const LOG_AT_LISTENING = `import net from 'node:net';
   process.once('SIGUSR2', () => process.stderr.write(isLoaded() + ' '));`;
 
 test('the HTTP client is not loaded before the host listens, because a start would take a fifth longer', async () => {
-  const service = await startBuiltService({
+  const service = await forThisTest(startBuiltService, {
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(LOG_AT_LISTENING)}`,
   });
-  onTestFinished(service.remove);
   expect(service.errors()).toBe('false ');
 
   // The service has fetched the keys since.

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { connectAndSend, requestText } from '../stage/connection.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { success, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
+import { times } from '../stage/times.ts';
 import { until } from '../stage/until.ts';
 
 /** Longer than a test waits on a busy machine. The test releases the lock. */
@@ -11,11 +13,9 @@ const PATIENT = { SVC_POSTGRES_STATEMENT_TIMEOUT: '15' };
 
 /** A service with a locked table and open PostgreSQL connections, and three pipelined requests for the list. */
 async function startWithThreeAtOnce() {
-  const service = await startService({ ...PATIENT, SVC_SHUTDOWN_DRAIN_TIMEOUT: '15' });
-  onTestFinished(service.stop);
-  await Promise.all(Array.from({ length: 20 }, () => service.call('GET', USERS)));
-  const lock = await holdUsers(service.database);
-  onTestFinished(lock.release);
+  const service = await forThisTest(startService, { ...PATIENT, SVC_SHUTDOWN_DRAIN_TIMEOUT: '15' });
+  await times(20, () => service.call('GET', USERS));
+  const lock = await forThisTest(holdUsers, service.database);
   const fields = { Authorization: `Bearer ${await service.issuer.sign()}` };
   const connection = await connectAndSend(
     service.url,
@@ -50,10 +50,8 @@ test('a client that disconnects meanwhile leaves nothing in flight', async () =>
 test('a connection with many waiting requests is not read further, and all have responses in the end', {
   timeout: 180_000,
 }, async () => {
-  const service = await startService(PATIENT);
-  onTestFinished(service.stop);
-  const lock = await holdUsers(service.database);
-  onTestFinished(lock.release);
+  const service = await forThisTest(startService, PATIENT);
+  const lock = await forThisTest(holdUsers, service.database);
   const Authorization = `Bearer ${await service.issuer.sign()}`;
   const padding = { 'X-Padding': 'x'.repeat(6000) };
   // Some of them have their responses before their bodies are read.
@@ -75,8 +73,7 @@ test('a connection with many waiting requests is not read further, and all have 
 });
 
 test('a client that ends its side after its requests gets all responses', async () => {
-  const service = await startService();
-  onTestFinished(service.stop);
+  const service = await forThisTest(startService);
   const connection = await connectAndSend(service.url, requestText('GET /nowhere', {}).repeat(100));
   connection.halfClose();
 

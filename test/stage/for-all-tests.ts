@@ -1,9 +1,12 @@
 import { beforeAll, onTestFinished } from 'vitest';
 
 /** What is started for tests, and has to be ended. */
-type Started = { stop(): unknown } | { remove(): unknown };
+type Started = { stop(): unknown } | { remove(): unknown } | { release(): unknown };
 
-const end = (started: Started) => ('stop' in started ? started.stop() : started.remove());
+function end(started: Started): unknown {
+  if ('stop' in started) return started.stop();
+  return 'remove' in started ? started.remove() : started.release();
+}
 
 /**
  * Starts something for all tests of a file or of a `describe`: before them, and it ends after them. `start` is called at
