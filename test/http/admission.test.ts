@@ -28,15 +28,16 @@ const BY_TIME = { retry: 2 };
 
 test('refusals are logged once a second, each time those since the last time', () => {
   const lines: unknown[] = [];
-  const refusals = new RefusalCounts({ warning: (_event, fields) => lines.push(fields) });
+  const refusals = new RefusalCounts({ warning: (event, fields) => lines.push({ event, ...fields }) });
   vi.useFakeTimers();
-  for (const count of [3, 2]) {
-    for (let added = 0; added < count; added += 1) refusals.add('no_room', 'a');
-    vi.advanceTimersByTime(1000);
+  for (let count = 0; count < 8; count += 1) {
+    refusals.add('no_room', 'a');
+    vi.advanceTimersByTime(400);
   }
+  vi.advanceTimersByTime(1000);
   vi.useRealTimers();
 
-  expect(lines).toEqual([3, 2].map((count) => ({ count, caller: 'known' })));
+  expect(lines).toEqual([3, 3, 2].map((count) => ({ event: 'requests_refused', count, caller: 'known' })));
 });
 
 test('a request that is queued for more than 0.85 seconds is refused', () => {
@@ -167,16 +168,10 @@ describe('the caller of a request', () => {
     key: {} as VerifiedToken['key'],
   });
 
-  test('is the sub of its token, or unverified', () => {
-    const newCaller = () => new Connections().of(new Socket());
-    expect(newCaller().identify('token', verified('a'))).toBe('a');
-    expect(newCaller().identify('token', undefined)).toBeUndefined();
-    expect(newCaller().identify(undefined, undefined)).toBeUndefined();
-  });
-
-  test('with a token that is not verified yet is once the caller last verified on the connection', () => {
+  test('is the sub of its token or, with a token that is not verified yet, once the caller last verified on the connection', () => {
     const caller = new Connections().of(new Socket());
     const requests: [token: string | undefined, subject: string | undefined, caller: string | undefined][] = [
+      ['token', undefined, undefined],
       ['first', 'a', 'a'],
       ['second', undefined, 'a'],
       ['second', undefined, undefined],

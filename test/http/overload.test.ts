@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { connectAndSend, requestText } from '../stage/connection.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUsers } from '../stage/locks.ts';
 import { freshAddress, readResponse, refusal, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
+import { times } from '../stage/times.ts';
 import { until } from '../stage/until.ts';
 
 /** Number of requests that are admitted with one connection to PostgreSQL. Further requests are queued. */
@@ -14,14 +16,12 @@ const isRefused = ({ status }: { status: number }) => status === 503;
 
 /** A service whose table is locked, with so many requests in progress that further ones are queued. */
 async function startCrowded() {
-  const service = await startService({
+  const service = await forThisTest(startService, {
     SVC_POSTGRES_POOL_SIZE: '1',
     SVC_POSTGRES_POOL_TIMEOUT: '30',
     SVC_POSTGRES_STATEMENT_TIMEOUT: '30',
   });
-  onTestFinished(service.stop);
-  const lock = await holdUsers(service.database);
-  onTestFinished(lock.release);
+  const lock = await forThisTest(holdUsers, service.database);
   const sent = Array.from({ length: INSIDE + MORE }, () => service.call('GET', USERS));
   /** Admission refuses without checking the token. */
   const ask = () => fetch(service.url + USERS, { headers: { authorization: 'Bearer none' } });
@@ -58,26 +58,6 @@ test(
     expect(after).toHaveLength(before);
   },
 );
-
-test('requests_refused has the number of refusals, at most once a second', BY_TIME, async () => {
-  const begun = Date.now();
-  const { service, lock, sent } = await startCrowded();
-  await lock.release();
-  await Promise.all(sent);
-
-  const lines = await until('all are reported', async () => {
-    const found = (await service.events()).filter(({ event }) => event === 'requests_refused');
-    return found.reduce((sum, { count }) => sum + Number(count), 0) > MORE && found;
-  });
-  expect(lines[0]).toEqual({
-    event: 'requests_refused',
-    level: 'warning',
-    timestamp: expect.any(String),
-    count: expect.any(Number),
-    caller: 'known',
-  });
-  expect(lines.length).toBeLessThanOrEqual(Math.ceil((Date.now() - begun) / 1000));
-});
 
 test('the probes of an overloaded instance are 200', BY_TIME, async () => {
   const { service } = await startCrowded();
@@ -121,8 +101,7 @@ test(
 );
 
 test('requests beyond the number in flight are queued briefly, and all are 200', async () => {
-  const service = await startService({ SVC_POSTGRES_POOL_SIZE: '1' });
-  onTestFinished(service.stop);
+  const service = await forThisTest(startService, { SVC_POSTGRES_POOL_SIZE: '1' });
   const lock = await holdUsers(service.database);
   const sent = Array.from({ length: INSIDE + 10 }, () => service.call('GET', USERS));
   // A request that is queued for longer than 0.85 seconds is refused.
@@ -138,12 +117,10 @@ test(
   'every request that was sent before a drain begins has a response, also if the service has not read it yet',
   BY_TIME,
   async () => {
-    const service = await startService();
-    onTestFinished(service.stop);
+    const service = await forThisTest(startService);
     const Authorization = `Bearer ${await service.issuer.sign()}`;
     const request = requestText(`GET ${USERS}`, { Authorization });
-    const connect = () => connectAndSend(service.url, requestText('GET /health', {}));
-    const connections = await Promise.all(Array.from({ length: 600 }, connect));
+    const connections = await times(600, () => connectAndSend(service.url, requestText('GET /health', {})));
     onTestFinished(() => connections.forEach(({ close }) => void close()));
     // All are accepted before the load begins.
     await Promise.all(connections.map((connection) => connection.answer()));
