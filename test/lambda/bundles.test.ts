@@ -7,10 +7,9 @@ import { functions } from '../../infra/functions.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
-import { forAllTests } from '../stage/for-all-tests.ts';
+import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { bundleOf, startFunction } from '../stage/lambda-function.ts';
 import { packagesIn } from '../stage/packages.ts';
-import { environmentOf } from '../stage/service.ts';
 
 const LIMIT = 380_000;
 
@@ -34,9 +33,9 @@ describe('a function', () => {
 
   /** The packages in the files that a function has loaded after its first response. */
   async function loadedWith(variables: Variables): Promise<ReadonlySet<string>> {
-    const environment = { ...environmentOf(stage.database, stage.issuer), ...variables };
+    const environment = { ...stage.environment, ...variables };
     const recorder = pathToFileURL(join(import.meta.dirname, 'recorder.mjs')).href;
-    const instance = await startFunction('getUser', environment, ['--import', recorder]);
+    const instance = await forThisTest(startFunction, 'getUser', environment, ['--import', recorder]);
     const event = await eventOf('getUser', { token: await stage.issuer.sign() });
     expect((await instance.call(event)).statusCode).toBe(404);
     const files = instance
@@ -45,7 +44,6 @@ describe('a function', () => {
       .filter(isOfFunction)
       .map((url) => fileURLToPath(url));
     const packages = new Set(files.flatMap(packagesIn));
-    await instance.stop();
     expect([...packages]).toEqual(expect.arrayContaining(['jose', 'kysely', 'pg']));
     return packages;
   }

@@ -1,7 +1,7 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
-import { forAllTests } from '../stage/for-all-tests.ts';
+import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
 import {
   freshAddress,
@@ -12,17 +12,16 @@ import {
   type UserBody,
   UUID_4,
 } from '../stage/responses.ts';
-import { environmentOf } from '../stage/service.ts';
+import { timed } from '../stage/timed.ts';
 import { startIssuer } from '../stage/tokens.ts';
 
 const ID = '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
 
 const composition = forAllTests(() => startComposition());
-const environment = () => environmentOf(composition.database, composition.issuer);
 const instances = Object.fromEntries(
   ['createUser', 'getUser', 'listUsers', 'listChanges', 'health', 'unmatched'].map((name) => [
     name,
-    forAllTests(() => startFunction(name, environment())),
+    forAllTests(() => startFunction(name, composition.environment)),
   ]),
 );
 
@@ -144,18 +143,15 @@ describe('an incomplete event gets a response', () => {
 });
 
 test('a hanging key server delays no response beyond the time limit of the invocation', async () => {
-  const provider = await startIssuer();
-  onTestFinished(provider.stop);
+  const provider = await forThisTest(startIssuer);
   provider.answer(() => {});
-  const instance = await startFunction('getUser', { ...environment(), SVC_OAUTH_JWKS_URI: provider.jwksUri });
-  onTestFinished(instance.stop);
+  const environment = { ...composition.environment, SVC_OAUTH_JWKS_URI: provider.jwksUri };
+  const instance = await forThisTest(startFunction, 'getUser', environment);
   const event = await given('getUser');
   await instance.call({});
 
-  const begun = performance.now();
-  const response = responseFromResult(await instance.call(event, { seconds: 1.5 }));
-  const waited = performance.now() - begun;
+  const { value, milliseconds } = await timed(instance.call(event, { seconds: 1.5 }));
 
-  expect(response).toEqual(refusal('service_unavailable_error', USERS + ID));
-  expect(waited).toBeLessThan(1500);
+  expect(responseFromResult(value)).toEqual(refusal('service_unavailable_error', USERS + ID));
+  expect(milliseconds).toBeLessThan(1500);
 });

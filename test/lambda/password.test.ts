@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readPassword } from '../../lib/settings/password.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { startHttpFront } from '../stage/http-front.ts';
@@ -31,9 +31,8 @@ test('the password is SVC_POSTGRES_PASSWORD by default', async () => {
 });
 
 test('a file can contain the password, followed by a line feed', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'user-management-password-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const file = join(folder, 'password');
+  using folder = mkdtempDisposableSync(join(tmpdir(), 'user-management-password-'));
+  const file = join(folder.path, 'password');
   writeFileSync(file, ' first \n');
   expect(await read(file)).toBe(' first ');
 

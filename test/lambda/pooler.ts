@@ -1,30 +1,28 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, inject, onTestFinished, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { migrations, runMigrations } from '../../lib/migrations/index.ts';
-import { readSettings, type Variables } from '../../lib/settings/settings.ts';
-import { administer } from '../stage/administration.ts';
+import type { Variables } from '../../lib/settings/settings.ts';
+import { administratorOf } from '../stage/administration.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
-import { forAllTests } from '../stage/for-all-tests.ts';
+import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
+import { emptyDatabase, settingsFor } from '../stage/opened-database.ts';
 import { startPgBouncer } from '../stage/pgbouncer.ts';
-import { createDatabase } from '../stage/postgres.ts';
+import { addressOf } from '../stage/proxy.ts';
 import { TIMESTAMP } from '../stage/responses.ts';
-import { environmentOf } from '../stage/service.ts';
+import { times } from '../stage/times.ts';
 
 const ROUNDS = 20;
 
 const stage = forAllTests(() => startComposition());
+const administrator = administratorOf(stage);
 const pooler = forAllTests(() => startPgBouncer(inject('postgres'), { poolSize: 1 }));
 
-async function start(operationId: string, variables: Variables = {}): Promise<LambdaFunction> {
-  const behind = { ...stage.database, host: pooler.host, port: pooler.port };
-  const instance = await startFunction(operationId, { ...environmentOf(behind, stage.issuer), ...variables });
-  onTestFinished(instance.stop);
-  return instance;
-}
+const start = (operationId: string, variables: Variables = {}) =>
+  forThisTest(startFunction, operationId, { ...stage.environment, ...addressOf(pooler), ...variables });
 
 async function call(instance: LambdaFunction, name: string, particulars = {}) {
   const event = await eventOf(name, { token: await stage.issuer.sign(), ...particulars });
@@ -53,16 +51,12 @@ test('functions share one session of PostgreSQL behind PgBouncer in transaction 
   });
 
   expect(await Promise.all(lives)).toEqual(lives.map(() => [201, 200, 200, 200, 200, 204, 404]));
-  expect(await sessionsOfPooler()).toBe(1);
+  expect(await administrator.countSessions()).toBe(1);
 });
 
 test('times are UTC with milliseconds and Z with any settings of the session from PgBouncer', async () => {
-  const { name } = stage.database;
-  const administrator = await administer();
-  await administrator.query(`ALTER DATABASE ${name} SET datestyle = 'German'`);
-  await administrator.query(`ALTER DATABASE ${name} SET timezone = 'Asia/Kathmandu'`);
-  await administrator.terminate(name);
-  await administrator.end();
+  await administrator.setForSessions('datestyle', 'German');
+  await administrator.setForSessions('timezone', 'Asia/Kathmandu');
   const [create, get] = await Promise.all([start('createUser'), start('getUser')]);
 
   const { content: created } = await call(create, 'createUser', { body: '{"email":"german@example.com"}' });
@@ -74,25 +68,16 @@ test('times are UTC with milliseconds and Z with any settings of the session fro
 });
 
 test('concurrent migrations through PgBouncer all succeed, and leave nothing behind', async () => {
-  const database = await createDatabase();
-  const shared = await startPgBouncer(inject('postgres'), { poolSize: 3 });
-  const behind = { ...database, host: shared.host, port: shared.port };
-  const settings = readSettings({
-    ...environmentOf(behind, stage.issuer),
-    SVC_POSTGRES_POOLER: 'transaction',
-  });
+  const { database, admin } = await emptyDatabase();
+  const shared = await forThisTest(startPgBouncer, inject('postgres'), { poolSize: 3 });
+  const settings = settingsFor(database, { ...addressOf(shared), SVC_POSTGRES_POOLER: 'transaction' });
 
-  await Promise.all(Array.from({ length: 6 }, () => runMigrations(settings.postgres)));
+  await times(6, () => runMigrations(settings));
 
-  const administrator = await administer(database.name);
-  const recorded = await administrator.query('SELECT name FROM kysely_migration ORDER BY name');
-  const invalid = await administrator.query('SELECT FROM pg_index WHERE NOT indisvalid');
-  const locks = await administrator.query("SELECT FROM pg_locks WHERE locktype = 'advisory'");
-  await administrator.end();
-  await shared.stop();
-  await database.drop();
+  const recorded = await admin.query('SELECT name FROM kysely_migration ORDER BY name');
   expect(recorded.map(({ name }) => name)).toEqual(Object.keys(migrations));
-  expect({ invalid, locks }).toEqual({ invalid: [], locks: [] });
+  expect(await admin.query('SELECT FROM pg_index WHERE NOT indisvalid')).toEqual([]);
+  expect(await admin.query("SELECT FROM pg_locks WHERE locktype = 'advisory'")).toEqual([]);
 });
 
 test('without the setting, PgBouncer refuses the options of a session', async () => {
@@ -105,29 +90,20 @@ test('without the setting, PgBouncer refuses the options of a session', async ()
 });
 
 test('the password can come from a file, which is read at every connection', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'user-management-password-'));
-  const file = join(folder, 'password');
+  using folder = mkdtempDisposableSync(join(tmpdir(), 'user-management-password-'));
+  const file = join(folder.path, 'password');
   writeFileSync(file, 'wrong');
-  const guarded = await startPgBouncer(inject('postgres'), { poolSize: 1, callers: { svc: 'right' } });
-  const behind = { ...stage.database, host: guarded.host, port: guarded.port, user: 'svc' };
-  const get = await startFunction('getUser', {
-    ...environmentOf(behind, stage.issuer),
+  const callers = { svc: 'right' };
+  const guarded = await forThisTest(startPgBouncer, inject('postgres'), { poolSize: 1, callers });
+  const get = await start('getUser', {
+    ...addressOf(guarded),
+    SVC_POSTGRES_USER: 'svc',
     SVC_POSTGRES_PASSWORD_FROM: file,
   });
 
   const { statusCode } = await call(get, 'getUser');
   writeFileSync(file, 'right\n');
   const { statusCode: then } = await call(get, 'getUser');
-  await Promise.all([get.stop(), guarded.stop()]);
-  rmSync(folder, { recursive: true });
 
   expect([statusCode, then]).toEqual([503, 404]);
 });
-
-/** All sessions in the database except for those of the stage, which are idle in their own pool. */
-async function sessionsOfPooler(): Promise<number> {
-  const administrator = await administer();
-  const sessions = await administrator.countSessions(stage.database.name);
-  await administrator.end();
-  return sessions;
-}

@@ -1,12 +1,13 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { migrations } from '../../lib/migrations/index.ts';
-import { administer, administratorOf } from '../stage/administration.ts';
+import { administratorOf } from '../stage/administration.ts';
 import { startComposition } from '../stage/composition.ts';
-import { forAllTests } from '../stage/for-all-tests.ts';
+import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { startFunction } from '../stage/lambda-function.ts';
 import { hold } from '../stage/locks.ts';
-import { createDatabase } from '../stage/postgres.ts';
+import { emptyDatabase } from '../stage/opened-database.ts';
 import { environmentOf } from '../stage/service.ts';
+import { timed } from '../stage/timed.ts';
 
 const stage = forAllTests(() => startComposition());
 const administrator = administratorOf(stage);
@@ -20,9 +21,8 @@ test('the scheduled function deletes expired rows', async () => {
   await stage.createUser();
   await administrator.query("UPDATE user_changes_unnumbered SET time = time - interval '31 days'");
   await stage.createUser();
-  const maintain = await startFunction('maintain', environmentOf(stage.database, stage.issuer));
-  await maintain.call({} as never);
-  await maintain.stop();
+  const maintain = await forThisTest(startFunction, 'maintain', stage.environment);
+  await maintain.call({});
 
   expect(await administrator.query('SELECT FROM idempotency_keys')).toHaveLength(23);
   expect(await administrator.query('SELECT position FROM user_changes')).toEqual([{ position: '2' }]);
@@ -30,19 +30,14 @@ test('the scheduled function deletes expired rows', async () => {
 
 describe('the function of a deployment', () => {
   /** An empty database, and a function that migrates it. */
-  async function emptyDatabase() {
-    const database = await createDatabase();
-    const migrate = await startFunction('migrate', environmentOf(database, stage.issuer));
-    const admin = await administer(database.name);
-    onTestFinished(async () => {
-      await Promise.all([migrate.stop(), admin.end()]);
-      await database.drop();
-    });
+  async function start() {
+    const { database, admin } = await emptyDatabase();
+    const migrate = await forThisTest(startFunction, 'migrate', environmentOf(database, stage.issuer));
     return { database, migrate, admin };
   }
 
   test('runs the pending migrations, and succeeds again when there are none', async () => {
-    const { migrate, admin } = await emptyDatabase();
+    const { migrate, admin } = await start();
 
     await migrate.call({});
     await migrate.call({});
@@ -52,7 +47,7 @@ describe('the function of a deployment', () => {
   });
 
   test('fails if a migration fails, with a reason that has no value of a row', async () => {
-    const { migrate, admin } = await emptyDatabase();
+    const { migrate, admin } = await start();
     await migrate.call({});
     await admin.query(`
       DROP INDEX users_external_id_key;
@@ -71,15 +66,13 @@ describe('the function of a deployment', () => {
   });
 
   test('fails before its time is up', async () => {
-    const { database, migrate } = await emptyDatabase();
+    const { database, migrate } = await start();
     const table = await hold(database, 'CREATE TABLE users (id int)');
 
-    const begun = performance.now();
-    const outcome = await migrate.invoke({}, { seconds: 6 });
-    const waited = performance.now() - begun;
+    const { value, milliseconds } = await timed(migrate.invoke({}, { seconds: 6 }));
     await table.release();
 
-    expect(outcome).toMatchObject({ error: { errorMessage: "the function's time is up" } });
-    expect(waited).toBeLessThan(6000);
+    expect(value).toMatchObject({ error: { errorMessage: "the function's time is up" } });
+    expect(milliseconds).toBeLessThan(6000);
   });
 });

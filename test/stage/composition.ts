@@ -13,7 +13,8 @@ import { startIssuer } from './tokens.ts';
 /** Composes a service without a host, as a function does, with a migrated database and an issuer of its own. */
 export async function startComposition(variables: Variables = {}) {
   const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
-  const settings = readSettings({ ...environmentOf(database, issuer), ...variables });
+  const environment = { ...environmentOf(database, issuer), ...variables };
+  const settings = readSettings(environment);
   const lines: Record<string, unknown>[] = [];
   const log = createEventLog(settings, (line) => lines.push(JSON.parse(line)));
   const service = composeService({ settings, log });
@@ -33,6 +34,7 @@ export async function startComposition(variables: Variables = {}) {
     service,
     issuer,
     database,
+    environment,
     /** The events that were logged so far. */
     lines: lines as readonly Record<string, unknown>[],
     call,
