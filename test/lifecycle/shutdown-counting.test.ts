@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
-import { connectTo, requestText } from '../stage/connection.ts';
+import { connectAndSend, connectTo, requestText } from '../stage/connection.ts';
 import { expectEndInOrder } from '../stage/end-in-order.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { hold, holdUser, untilUnderWay } from '../stage/locks.ts';
@@ -10,11 +10,9 @@ import { drainEvents } from '../stage/shutdown.ts';
 
 /** A create whose body of `length` bytes is not sent yet. */
 async function beginCreate({ url, issuer }: BuiltService, length: number) {
-  const connection = await connectTo(url);
   const Authorization = `Bearer ${await issuer.sign()}`;
   const fields = { Authorization, 'Content-Type': 'application/json', 'Content-Length': String(length) };
-  connection.send(requestText(`POST ${USERS}`, fields));
-  return connection;
+  return connectAndSend(url, requestText(`POST ${USERS}`, fields));
 }
 
 test('a request to /ready is not counted', async () => {
@@ -34,12 +32,10 @@ test('a request to /ready is not counted', async () => {
 
 test('a connection without a complete request is not counted', async () => {
   const service = await forThisTest(startBuiltService);
-  const idle = await connectTo(service.url);
-  idle.send(requestText('GET /health', {}));
+  const idle = await connectAndSend(service.url, requestText('GET /health', {}));
   await idle.answer();
   const silent = await connectTo(service.url);
-  const unfinished = await connectTo(service.url);
-  unfinished.send('GET /api/v1/users/ HTTP/1.1\r\nHost: local');
+  const unfinished = await connectAndSend(service.url, 'GET /api/v1/users/ HTTP/1.1\r\nHost: local');
   // A later request is answered after the service has read the earlier ones.
   await fetch(`${service.url}/health`);
   await expectEndInOrder(service, 2);
@@ -93,8 +89,7 @@ test('a request is not counted after its response or refusal', async () => {
   await fetch(service.url + USERS);
   const broken = await beginCreate(service, 1000);
   broken.abort();
-  const notHttp = await connectTo(service.url);
-  notHttp.send('HELO\r\n\r\n');
+  const notHttp = await connectAndSend(service.url, 'HELO\r\n\r\n');
   await notHttp.answer();
   await expectEndInOrder(service, 2);
 

@@ -1,28 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { startBuiltService } from '../stage/built-service.ts';
 import { expectEndInOrder } from '../stage/end-in-order.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { hold, untilUnderWay } from '../stage/locks.ts';
-import { createDatabase } from '../stage/postgres.ts';
 import { inDatabase } from '../stage/rows.ts';
-import { environmentOf } from '../stage/service.ts';
+import { startSurroundings } from '../stage/service.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { BUSY_S, until } from '../stage/until.ts';
 
-/** A database and an issuer for one test, and the settings of a host with them. */
-async function startSurroundings() {
-  const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
-  onTestFinished(async () => void (await Promise.all([database.drop(), issuer.stop()])));
-  return { database, environment: environmentOf(database, issuer) };
-}
-
 /** Starts a host without waiting until it is ready. */
 async function start(variables: Readonly<Record<string, string>>) {
-  const { environment } = await startSurroundings();
+  const { environment } = await forThisTest(startSurroundings);
   return forThisTest(startBuiltHost, { ...environment, ...variables });
 }
 
@@ -59,10 +51,9 @@ test('a PostgreSQL that was never available does not delay the exit', async () =
 });
 
 test('migrations that wait for another instance do not delay the exit', async () => {
-  const { database, environment } = await startSurroundings();
+  const { database, environment } = await forThisTest(startSurroundings);
   // The lock of the migrations.
-  const lock = await hold(database, 'SELECT pg_advisory_lock(6083215794301857261)');
-  onTestFinished(lock.release);
+  await forThisTest(hold, database, 'SELECT pg_advisory_lock(6083215794301857261)');
   const host = await forThisTest(startBuiltHost, environment);
   await host.untilListening();
   const waiting =
@@ -100,7 +91,7 @@ test('a signal before the process listens ends it in order', async () => {
 });
 
 test('a signal at any moment of the start ends the process, in order if its handler is registered', async () => {
-  const { environment } = await startSurroundings();
+  const { environment } = await forThisTest(startSurroundings);
   for (const delay of [0, 30, 60, 100, 150, 200, 300, 450]) {
     const host = await forThisTest(startBuiltHost, environment);
     await sleep(delay);

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { startBuiltService } from '../stage/built-service.ts';
-import { connectTo, requestText } from '../stage/connection.ts';
+import { connectAndSend, requestText } from '../stage/connection.ts';
 import { expectEndInOrder } from '../stage/end-in-order.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
-import { refusal, TIMESTAMP, USERS } from '../stage/responses.ts';
+import { readResponse, refusal, TIMESTAMP, USERS } from '../stage/responses.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
+import { times } from '../stage/times.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { BUSY_S, until } from '../stage/until.ts';
 
@@ -20,23 +21,15 @@ const patient = { SVC_POSTGRES_STATEMENT_TIMEOUT: '60', SVC_POSTGRES_POOL_TIMEOU
 async function endWithThreeHeld(variables: Variables) {
   const service = await forThisTest(startBuiltService, { ...patient, ...variables });
   const lock = await holdUsers(service.database);
-  const held = Array.from({ length: 3 }, () => service.call('GET', USERS));
+  const held = times(3, async () => readResponse(await service.call('GET', USERS)));
   await untilUnderWay(2, service.database);
   const ended = await endedBy('SIGTERM', service);
-  const responses = await Promise.all(
-    held.map(async (request) => {
-      const response = await request;
-      return { status: response.status, body: await response.json() };
-    }),
-  );
+  const responses = await held;
   // The table is still locked, so only the shutdown can have stopped them.
   await untilUnderWay(0, service.database, 3);
   await lock.release();
   return { ...ended, service, responses };
 }
-
-const { status, body } = refusal('service_unavailable_error', USERS);
-const threeRefused = Array.from({ length: 3 }, () => ({ status, body }));
 
 test.each<readonly [string, Variables, readonly [number, number], unknown]>([
   [
@@ -82,7 +75,7 @@ test.each<readonly [string, Variables, readonly [number, number], unknown]>([
   expect(seconds).toBeGreaterThan(least);
   expect(seconds).toBeLessThan(most + BUSY_S);
   expect(drainEvents(service)).toEqual([event]);
-  expect(responses).toEqual(threeRefused);
+  expect(responses).toEqual(Array(3).fill(refusal('service_unavailable_error', USERS)));
   expect(service.errors()).toBe('');
 });
 
@@ -100,18 +93,17 @@ test('requests that wait for a connection or for their body are cancelled, too',
     SVC_SHUTDOWN_SERVER_TIMEOUT: '0.7',
   });
   const lock = await holdUsers(service.database);
-  const held = Array.from({ length: 3 }, () => service.call('GET', USERS));
+  const held = times(3, () => service.call('GET', USERS));
   await untilUnderWay(1, service.database);
-  const bodiless = await connectTo(service.url);
   const Authorization = `Bearer ${await service.issuer.sign()}`;
   const fields = { Authorization, 'Content-Type': 'application/json', 'Content-Length': '100' };
-  bodiless.send(requestText(`POST ${USERS}`, fields));
+  const bodiless = await connectAndSend(service.url, requestText(`POST ${USERS}`, fields));
   // A later request is answered after the service has read the earlier ones.
   await fetch(`${service.url}/health`);
   await expectEndInOrder(service, 2.7);
   await lock.release();
 
-  expect((await Promise.all(held)).map((response) => response.status)).toEqual([503, 503, 503]);
+  expect((await held).map(({ status }) => status)).toEqual([503, 503, 503]);
   expect(await bodiless.answer()).toMatchObject(refusal('service_unavailable_error', USERS));
   expect(drainEvents(service)).toEqual([drained]);
 });

@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
-import { connectTo, requestText } from '../stage/connection.ts';
+import { connectAndSend, connectTo, requestText } from '../stage/connection.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
+import { isListening } from '../stage/listening.ts';
 import { holdUser, untilUnderWay } from '../stage/locks.ts';
 import { refusal, TIMESTAMP, USERS } from '../stage/responses.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
+import { times } from '../stage/times.ts';
 import { BUSY_S, until } from '../stage/until.ts';
 
 let service: BuiltService;
@@ -47,8 +49,7 @@ test('pipelined requests during the drain all have responses, and the last one c
   const Authorization = `Bearer ${await service.issuer.sign()}`;
   const create = (name: string) =>
     requestText(`POST ${USERS}`, { Authorization }, `{"email":"${name}@example.com"}`);
-  const connection = await connectTo(service.url);
-  connection.send(create('first') + create('second'));
+  const connection = await connectAndSend(service.url, create('first') + create('second'));
 
   const [first, second] = [await connection.answer(), await connection.answer()];
   expect([first.status, second.status]).toEqual([201, 201]);
@@ -88,19 +89,12 @@ test('/ready is 503 at once, requests in flight are awaited, and the database co
 test('after the drain the listener closes, and requests on open connections are still served', async () => {
   service = await forThisTest(startBuiltService);
   const Authorization = `Bearer ${await service.issuer.sign()}`;
-  const connections = await Promise.all([connectTo(service.url), connectTo(service.url)]);
-  for (const connection of connections) {
-    connection.send(requestText('GET /health', {}));
-    expect((await connection.answer()).status).toBe(200);
-  }
+  const connect = () => connectAndSend(service.url, requestText('GET /health', {}));
+  const [first, second] = await Promise.all([connect(), connect()]);
+  for (const connection of [first, second]) expect((await connection.answer()).status).toBe(200);
   const ended = endedBy('SIGTERM', service);
-  const isRefused = () =>
-    fetch(`${service.url}/health`).then(
-      () => false,
-      () => true,
-    );
-  await until('the listener is closed', isRefused, { every: 5 });
-  const [first, second] = connections;
+  const port = Number(new URL(service.url).port);
+  await until('the listener is closed', async () => !(await isListening(port)), { every: 5 });
   first.send(requestText(`POST ${USERS}`, { Authorization }, '{"email":"late@example.com"}'));
   const late = await first.answer();
   second.send(requestText('GET /ready', {}));
@@ -118,7 +112,7 @@ test('connections that the kernel has accepted when the drain ends are served', 
   const Authorization = `Bearer ${await service.issuer.sign()}`;
   service.signal('SIGSTOP');
   await lock.release();
-  const connections = await Promise.all(Array.from({ length: 50 }, () => connectTo(service.url)));
+  const connections = await times(50, () => connectTo(service.url));
   for (const connection of connections) connection.send(requestText(`GET ${USERS}`, { Authorization }));
   service.signal('SIGCONT');
 

@@ -40,10 +40,14 @@ export function environmentOf(
   };
 }
 
-type Surroundings = {
-  readonly database: Database;
-  readonly issuer: Awaited<ReturnType<typeof startIssuer>>;
-};
+/** A database and an issuer, and the variables of a service with them. */
+export async function startSurroundings(options: DatabaseOptions = {}) {
+  const [database, issuer] = await Promise.all([createDatabase(options), startIssuer()]);
+  const stop = () => Promise.all([issuer.stop(), database.drop()]);
+  return { database, issuer, environment: environmentOf(database, issuer), stop };
+}
+
+type Surroundings = Pick<Awaited<ReturnType<typeof startSurroundings>>, 'database' | 'issuer'>;
 
 type ServiceOptions = DatabaseOptions & {
   readonly waitsUntilReady?: boolean;
@@ -60,9 +64,7 @@ export async function startService(
   beside?: Surroundings,
   { waitsUntilReady = true, prepare, ...options }: ServiceOptions = {},
 ) {
-  const [database, issuer] = beside
-    ? [beside.database, beside.issuer]
-    : await Promise.all([createDatabase(options), startIssuer()]);
+  const { database, issuer } = beside ?? (await startSurroundings(options));
   await prepare?.(database);
   const folder = mkdtempSync(join(tmpdir(), 'user-management-log-'));
   const file = join(folder, 'log');
