@@ -4,12 +4,12 @@ import { readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
-import pg from 'pg';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type Postgres, startPostgres } from '../../host/development/postgres.ts';
 import { startTokenIssuer } from '../../host/development/token-issuer.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { hastySettings } from '../stage/postgres.ts';
+import { inDatabase } from '../stage/rows.ts';
 
 const audience = 'user-management-service';
 const folder = forAllTests(async () => mkdtempDisposableSync(join(tmpdir(), 'user-management-test-')));
@@ -133,14 +133,6 @@ describe('the embedded PostgreSQL', () => {
     await rm(await realpath(dataFolder()), { recursive: true, force: true });
   });
 
-  async function ask({ url }: Pick<Postgres, 'url'>, statement: string) {
-    const client = new pg.Client({ connectionString: url, ssl: false });
-    await client.connect();
-    const { rows } = await client.query(statement);
-    await client.end();
-    return rows;
-  }
-
   function isAlive(processId: number): boolean {
     try {
       return process.kill(processId, 0);
@@ -151,16 +143,16 @@ describe('the embedded PostgreSQL', () => {
 
   test('listens on 127.0.0.1, leaves no process behind, and keeps its data for the next start', async () => {
     const first = await start();
-    const [version] = await ask(first, 'SHOW server_version_num');
-    await ask(first, 'CREATE TABLE kept AS SELECT 42 AS answer');
+    const [version] = await inDatabase(first, 'SHOW server_version_num');
+    await inDatabase(first, 'CREATE TABLE kept AS SELECT 42 AS answer');
     await first.stop();
     expect(isAlive(first.processId)).toBe(false);
 
     const second = await start({ port: first.port });
-    const kept = await ask(second, 'SELECT answer FROM kept');
+    const kept = await inDatabase(second, 'SELECT answer FROM kept');
     await second.stop();
 
-    expect(version.server_version_num).toMatch(/^18/);
+    expect(version?.server_version_num).toMatch(/^18/);
     expect(first).toMatchObject({ host: '127.0.0.1', user: 'postgres', database: 'postgres' });
     expect(second.port).toBe(first.port);
     expect(kept).toEqual([{ answer: 42 }]);
@@ -178,21 +170,20 @@ describe('the embedded PostgreSQL', () => {
     const options = JSON.stringify({ dataFolder: dataFolder(), settings: hastySettings });
     const script = `
       const { startPostgres } = await import(${JSON.stringify(postgresModule)});
-      const { url, processId } = await startPostgres(${options});
-      console.log(JSON.stringify({ url, processId }));
+      console.log(JSON.stringify(await startPostgres(${options})));
       setInterval(() => {}, 1000);
     `;
     const launcher = spawn(process.execPath, ['--input-type=module', '-e', script], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const [line] = await launcher.stdout.take(1).toArray();
-    const server = JSON.parse(String(line)) as { url: string; processId: number };
-    await ask(server, 'SELECT 1');
+    const server: Postgres = JSON.parse(String(line));
+    await inDatabase(server, 'SELECT 1');
 
     launcher.kill('SIGKILL');
     await expect.poll(() => isAlive(server.processId), { timeout: 10_000, interval: 20 }).toBe(false);
     const next = await start();
-    expect(await ask(next, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    expect(await inDatabase(next, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
     await next.stop();
   });
 

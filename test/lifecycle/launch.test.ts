@@ -9,7 +9,7 @@ import { freePort } from '../../host/development/free-port.ts';
 import { startHost } from '../../host/host.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { startDevelopment } from '../stage/development.ts';
-import { forAllTests } from '../stage/for-all-tests.ts';
+import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { isInstalled, startShell } from '../stage/terminal.ts';
 import { until } from '../stage/until.ts';
 
@@ -121,11 +121,7 @@ describe('npm run dev', { timeout: 180_000 }, () => {
 });
 
 describe('npm run dev with other settings', { timeout: 180_000 }, () => {
-  async function start(variables: NodeJS.ProcessEnv) {
-    const development = await startDevelopment(variables);
-    onTestFinished(async () => void (await development.stop()));
-    return development;
-  }
+  const start = (variables: NodeJS.ProcessEnv) => forThisTest(startDevelopment, variables);
 
   const hasIPv6 = Object.values(networkInterfaces()).some((list) =>
     list?.some(({ address }) => address === '::1'),
