@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { faultsOf } from './faults.ts';
 import { byName, hasKubectl, kustomize } from './kustomize.ts';
 import { finderIn, folder, renderWith } from './overlays.ts';
@@ -75,8 +75,8 @@ test('the other resources are those without the component', () => {
 });
 
 test('it begins with the oldest change if the volume has no cursor, and continues otherwise', () => {
-  const scratch = mkdtempSync(join(tmpdir(), 'user-management-relay-'));
-  const [cursor, program] = [join(scratch, 'cursor'), join(scratch, 'users.mjs')];
+  using scratch = mkdtempDisposableSync(join(tmpdir(), 'user-management-relay-'));
+  const [cursor, program] = [join(scratch.path, 'cursor'), join(scratch.path, 'users.mjs')];
   writeFileSync(program, 'console.log(JSON.stringify(process.argv.slice(2)));');
   const args = container.args.map((word: string) =>
     word.replace('/var/lib/relay/cursor', cursor).replace('/app/users.mjs', program),
@@ -85,22 +85,20 @@ test('it begins with the oldest change if the volume has no cursor, and continue
   const first = run();
   writeFileSync(cursor, 'x');
   const second = run();
-  rmSync(scratch, { recursive: true });
 
   expect(first).toEqual(['relay', '--cursor', cursor, '--from', 'oldest', '--parallel=8']);
   expect(second).toEqual(['relay', '--cursor', cursor, '--parallel=8']);
 });
 
 test.runIf(hasKubectl)('the component equals the result of Kustomize', () => {
-  const scratch = mkdtempSync(join(folder, 'overlays/relay-'));
-  onTestFinished(() => rmSync(scratch, { recursive: true }));
+  using scratch = mkdtempDisposableSync(join(folder, 'overlays/relay-'));
   const components = NAMES.map((name) => `  - ../../components/${name}`).join('\n');
   writeFileSync(
-    join(scratch, 'kustomization.yaml'),
+    join(scratch.path, 'kustomization.yaml'),
     `apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: user-management\nresources:\n  - ../production\ncomponents:\n${components}\n`,
   );
-  const rendered = render(scratch);
+  const rendered = render(scratch.path);
 
-  expect(kustomize(scratch)).toEqual(byName(rendered));
+  expect(kustomize(scratch.path)).toEqual(byName(rendered));
   expect(rendered.map(({ metadata: { name } }) => name)).toContain('user-management-service-relay');
 });
