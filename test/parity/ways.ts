@@ -5,6 +5,7 @@ import { composeService } from '../../lib/service.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { sendOnSocket } from '../http/rules/exchange.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
+import { untilReady } from '../stage/caller.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
 import { answer, type HttpResponse, type RawRequest, type RawResponse } from '../stage/raw-request.ts';
 import { apiGateway } from './api-gateway.ts';
@@ -38,9 +39,10 @@ export async function startHandlers(environment: Variables): Promise<Way> {
 /** The container host, built, over TCP. */
 export async function startHost(environment: Variables): Promise<Way> {
   const host = await startBuiltHost(environment);
-  const { port } = await host.untilEvent('listening');
+  const url = await host.untilListening();
+  await untilReady(url);
   return {
-    send: async (request) => answered(await sendOnSocket(`http://127.0.0.1:${port}`, request)),
+    send: async (request) => answered(await sendOnSocket(url, request)),
     stop: host.remove,
   };
 }
