@@ -31,15 +31,7 @@ export function same(value, expected, place) {
 }
 
 /** Compares values that another caller can change in between. The check fails only at its third failure. */
-export async function steadily(compare) {
-  for (let attempts = 1; ; attempts += 1) {
-    try {
-      return await compare();
-    } catch (error) {
-      if (attempts === 3) throw error;
-    }
-  }
-}
+export const steadily = (compare) => compare().catch(compare).catch(compare);
 
 /** The deployment responds, but not correctly. */
 const SPOKEN = /^(ECONNRESET|EPIPE|HPE_\w+|UND_ERR_(SOCKET|HEADERS_TIMEOUT|BODY_TIMEOUT|RES\w+))$/;
@@ -84,30 +76,22 @@ export function createDeployment({ base, requestIdHeader, interrupted, token: us
       headers: Object.fromEntries(response.headers),
       sentId: id,
       token,
-    };
-    const text = textOf(new Uint8Array(await response.arrayBuffer()), received);
-    return {
-      ...received,
-      text,
-      body: bodyOf(text, received),
       get location() {
-        return received.headers.location && follow(received.headers.location, received);
+        return this.headers.location && follow(this.headers.location, this);
       },
       get next() {
-        const [, link] = /^<([^>]+)>; rel="next"$/.exec(received.headers.link ?? '') ?? [];
-        return link && follow(link, received);
+        const [, link] = /^<([^>]+)>; rel="next"$/.exec(this.headers.link ?? '') ?? [];
+        return link && follow(link, this);
       },
     };
+    return Object.assign(received, contentOf(await response.arrayBuffer(), received));
   }
 
   /** The target of a reference, resolved as a client does. @throws {Mismatch} if it is outside of the service */
   function follow(reference, { request, path }) {
     const { href } = new URL(reference, place + path);
-    const isWithin = href.startsWith(`${place}/`);
-    demand(
-      isWithin,
-      `${request}: ${reference} leads to ${href}, outside of ${place}/ (see "prefix" in infra/operate.md)`,
-    );
+    const outside = `outside of ${place}/ (see "prefix" in infra/operate.md)`;
+    demand(href.startsWith(`${place}/`), `${request}: ${reference} leads to ${href}, ${outside}`);
     return href.slice(place.length);
   }
 
@@ -155,19 +139,15 @@ export function createDeployment({ base, requestIdHeader, interrupted, token: us
 const placesIn = (errors = []) =>
   [...new Set(errors.map(({ pointer, parameter, header }) => pointer ?? parameter ?? header))].sort();
 
-function textOf(bytes, { request, status }) {
+/** The text of a body, and the body as JSON if its type is. */
+function contentOf(bytes, { request, status, headers }) {
+  const isJson = /^application\/([\w.-]+\+)?json\b/.test(headers['content-type'] ?? '');
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw new Mismatch([`${request} → ${status}: the body is not UTF-8`]);
-  }
-}
-
-function bodyOf(text, { request, status, headers }) {
-  if (!/^application\/([\w.-]+\+)?json\b/.test(headers['content-type'] ?? '') || text === '') return text;
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Mismatch([`${request} → ${status}: the body is not JSON: ${text.slice(0, 100)}`]);
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    return { text, body: isJson && text !== '' ? JSON.parse(text) : text };
+  } catch ({ message }) {
+    throw new Mismatch([
+      `${request} → ${status}: the body is not UTF-8 or not JSON: ${message.slice(0, 200)}`,
+    ]);
   }
 }

@@ -5,16 +5,13 @@ const { paths, components } = JSON.parse(
   readFileSync(new URL('../../infra/openapi.json', import.meta.url), 'utf8'),
 );
 
-/** The operations of the document: [expression of the path, methods]. */
-const resources = Object.entries(paths).map(([path, operations]) => [
-  new RegExp(`^${path.replace(/\{[^}]+\}/g, '[^/]+').replace(/\/$/, '')}/?$`),
-  operations,
-]);
-
-/** A path without parameters is preferred: `/users/changes` is not a user. */
-const operationsAt = (path) =>
-  resources.filter(([pattern]) => pattern.test(path)).sort(([a], [b]) => isGeneral(a) - isGeneral(b))[0]?.[1];
-const isGeneral = ({ source }) => source.includes('[^/]+');
+/** Paths, as expressions, with their operations. Those with parameters come last: `/users/changes` is not a user. */
+const resources = Object.entries(paths)
+  .sort(([one], [other]) => one.includes('{') - other.includes('{'))
+  .map(([path, operations]) => [
+    new RegExp(`^${path.replace(/\{[^}]+\}/g, '[^/]+').replace(/\/$/, '')}/?$`),
+    operations,
+  ]);
 
 /** Status and title of each problem, by its code. */
 export const PROBLEMS = new Map([
@@ -33,24 +30,23 @@ const ANY_PROBLEM = {
   content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
 };
 
-/** `Location` and `Link` may be absolute behind a proxy, so they are followed instead; the request ID is the caller's. */
-const CHECKED_OTHERWISE = ['location', 'link', 'x-request-id'];
+/** `Location` and `Link` may be absolute behind a proxy, so they are followed instead. */
+const FOLLOWED = ['Location', 'Link'];
 
 /** The differences of a response from what the document says about its path, method and status. */
 export function differencesFromDocument({ method, path, status, headers, body }) {
-  const operations = operationsAt(path) ?? {};
-  const operation = operations[(method === 'HEAD' ? 'GET' : method).toLowerCase()];
+  const [, operations] = resources.find(([pattern]) => pattern.test(path)) ?? [];
+  const operation = operations?.[(method === 'HEAD' ? 'GET' : method).toLowerCase()];
   const undocumented = method === 'OPTIONS' && status === 204 ? { headers: EVERY } : ANY_PROBLEM;
   const documented = operation ? operation.responses[status] : undocumented;
   if (!documented) return [`the status ${status} is not documented`];
   const found = Object.entries(documented.headers).flatMap(([name, header]) => {
     const { required, schema } = resolved(header);
     const value = headers[name.toLowerCase()];
-    const isChecked = !CHECKED_OTHERWISE.includes(name.toLowerCase());
-    if (!isChecked && (value !== undefined || name === 'X-Request-ID')) return [];
-    // The document has the default of SVC_OAUTH_DELETE_ROLE.
-    if (value && method === 'DELETE' && name === 'WWW-Authenticate') return [];
+    // The document has the defaults of SVC_REQUEST_ID_HEADER and SVC_OAUTH_DELETE_ROLE.
+    if (name === 'X-Request-ID') return [];
     if (value === undefined) return required ? [`the header ${name} is missing`] : [];
+    if (FOLLOWED.includes(name) || (method === 'DELETE' && name === 'WWW-Authenticate')) return [];
     return faults(schema, schema.type === 'integer' ? Number(value) : value, `the header ${name}`);
   });
   return [...found, ...contentDifferences(documented.content, headers['content-type'], body, method)];
@@ -94,13 +90,10 @@ function isOfType(type, value) {
 /** In code points, items, or the number itself. */
 const sizeOf = (value) => (typeof value === 'string' ? [...value].length : (value?.length ?? value));
 
-const resolved = (value) =>
-  value.$ref
-    ? value.$ref
-        .split('/')
-        .slice(2)
-        .reduce((at, name) => at[name], components)
-    : value;
+function resolved(value) {
+  const path = value.$ref?.split('/').slice(2);
+  return path ? path.reduce((at, name) => at[name], components) : value;
+}
 
 /** No difference if the two are equal as JSON. A function accepts or refuses the value. */
 export function differs(value, expected, place) {
@@ -109,10 +102,8 @@ export function differs(value, expected, place) {
 }
 
 const wrong = (value, place) => `${place} is ${shown(value)}, which is not as documented`;
-const shown = (value) =>
-  (value === undefined
-    ? 'absent'
-    : typeof value === 'function'
-      ? String(value)
-      : JSON.stringify(value)
-  ).slice(0, 300);
+
+function shown(value) {
+  if (value === undefined) return 'absent';
+  return (typeof value === 'function' ? String(value) : JSON.stringify(value)).slice(0, 300);
+}

@@ -15,7 +15,7 @@ export function createLedger(send) {
       addresses.push(address);
       return address;
     },
-    async cleanUp(report) {
+    async cleanUp({ report }) {
       const left = [];
       for (const address of addresses) if (!(await remove(address))) left.push(`left: ${address}`);
       if (left.length === 0) report.held('nothing is left of this run');

@@ -8,11 +8,11 @@ test/accept/README.md has the variables of the environment.`;
 
 /** The options of the command line and the environment. @throws {UsageError} */
 export function optionsOf(words, environment) {
-  const { values, positionals } = parsed(words);
   const refuse = (message) => {
     throw new UsageError(message);
   };
-  const profile = values.profile ?? 'read-only';
+  const { values, positionals } = parsed(words, refuse);
+  const { profile } = values;
   if (!['read-only', 'full'].includes(profile)) refuse('--profile is one of read-only, full.');
   if (positionals.length !== 1) refuse('Exactly one URL has to be given.');
   const url = URL.canParse(positionals[0]) ? new URL(positionals[0]) : undefined;
@@ -43,11 +43,11 @@ export function optionsOf(words, environment) {
   };
 }
 
-function parsed(args) {
-  const options = { profile: { type: 'string' } };
+function parsed(args, refuse) {
+  const options = { profile: { type: 'string', default: 'read-only' } };
   try {
     return parseArgs({ args, options, allowPositionals: true });
-  } catch (error) {
-    throw new UsageError(`${error.message.split('. ')[0]}.`);
+  } catch ({ message }) {
+    return refuse(`${message.split('. ')[0]}.`);
   }
 }

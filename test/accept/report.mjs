@@ -8,26 +8,28 @@ export function createReport(write) {
   const begun = performance.now();
   const counts = { held: 0, failed: 0, skipped: 0 };
 
-  function tell(outcome, title, remark) {
+  function add(outcome, title, remark = '') {
     counts[outcome] += 1;
-    write(`  ${MARKS[outcome]} ${title}${outcome === 'skipped' ? `: skipped, ${remark}` : ''}\n`);
+    write(`  ${MARKS[outcome]} ${title}${remark}\n`);
   }
 
   return {
     counts,
     line: (text) => write(`${text}\n`),
-    group: (title) => write(`\n${title}\n`),
-    held: (title) => tell('held', title),
-    skipped: (title, reason) => tell('skipped', title, reason),
-    failed(title, reasons) {
-      tell('failed', title);
-      for (const reason of reasons) write(`      ${reason}\n`);
+    held: (title) => add('held', title),
+    skipped: (title, reason) => add('skipped', title, `: skipped, ${reason}`),
+    failed: (title, reasons) => add('failed', title, reasons.map((reason) => `\n      ${reason}`).join('')),
+    /** Runs groups of checks, by their titles. */
+    async run(groups, known) {
+      for (const [title, group] of Object.entries(groups)) {
+        write(`\n${title}\n`);
+        await group(known);
+      }
     },
     close(verdict) {
+      const { held, failed, skipped } = counts;
       const seconds = ((performance.now() - begun) / 1000).toFixed(1);
-      write(
-        `\n${counts.held} held, ${counts.failed} did not, ${counts.skipped} skipped, in ${seconds} s. ${verdict}\n`,
-      );
+      write(`\n${held} held, ${failed} did not, ${skipped} skipped, in ${seconds} s. ${verdict}\n`);
     },
   };
 }

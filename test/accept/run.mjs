@@ -2,13 +2,19 @@ import { CannotJudge, createDeployment, isUnreachable, Mismatch, UNKNOWN, USERS 
 import { createLedger } from './ledger.mjs';
 import * as reading from './reading.mjs';
 import { claimsOf, hasRole, tokenSource } from './token.mjs';
-import { writes } from './writing.mjs';
+import { WRITES, withWrites } from './writing.mjs';
+
+const WITHOUT_TOKEN = {
+  'Probes and the form of responses': reading.probes,
+  'Callers without a token': reading.unauthenticated,
+};
+const READS = { List: reading.list, Read: reading.read, Changes: reading.changes };
 
 /** Runs the checks of a profile, prints the report of each, and returns the exit code. */
 export async function run(options, report) {
   const { base, profile, interrupted } = options;
   report.line(`${base.origin}${base.prefix}, profile ${profile}`);
-  const known = { ...options, ...checksFor(report, interrupted), ...createDeployment(options) };
+  const known = { ...options, report, ...checksFor(report, interrupted), ...createDeployment(options) };
   let reason;
   try {
     await known.send('GET', '/health').catch((error) => {
@@ -16,11 +22,11 @@ export async function run(options, report) {
       const { cause, message } = error;
       throw new CannotJudge(`nothing answers there (${cause?.message || cause?.code || message})`);
     });
-    report.group('Probes and the form of responses');
-    await reading.probes(known);
-    report.group('Callers without a token');
-    await reading.unauthenticated(known);
-    await withToken(known, report);
+    await report.run(WITHOUT_TOKEN, known);
+    const source = tokenSource(options.credentials);
+    const token = await source.get();
+    const { ask, send } = createDeployment({ ...options, token });
+    await report.run({ 'Tokens and roles': withToken }, { ...known, ask, send, token, source });
   } catch (error) {
     if (!(error instanceof CannotJudge) && !interrupted?.aborted) throw error;
     reason = interrupted?.aborted ? 'it was interrupted' : error.message;
@@ -31,26 +37,14 @@ export async function run(options, report) {
   return failed > 0 ? 1 : reason ? 2 : 0;
 }
 
-async function withToken(checks, report) {
-  const source = tokenSource(checks.credentials);
-  const token = await source.get();
-  const known = { ...checks, ...createDeployment({ ...checks, token }), token, source };
-  report.group('Tokens and roles');
+async function withToken(known) {
+  const { report, token, profile } = known;
   report.line(`  the caller is ${JSON.stringify(claimsOf(token)?.sub ?? 'unknown')}`);
   if (!(await isAccepted(known))) return;
   await reading.tokens(known);
-  if (checks.profile === 'full') await withWrites(known, report);
-  else await readAll(known, report);
-}
-
-async function readAll(known, report) {
   await reading.roles(known);
-  report.group('List');
-  await reading.list(known);
-  report.group('Read');
-  await reading.read(known);
-  report.group('Changes');
-  await reading.changes(known);
+  if (profile === 'full') await readAndWrite(known);
+  else await report.run(READS, known);
 }
 
 /**
@@ -71,12 +65,10 @@ async function isAccepted({ check, ask, send, token }) {
 }
 
 /** Users are created before the reads, so that no check is skipped. They are deleted in any case. */
-async function withWrites(known, report) {
-  const { send, token, deleteRole } = known;
-  for (const [method, role] of [
-    ['PATCH', 'users.write'],
-    ['DELETE', deleteRole],
-  ]) {
+async function readAndWrite(known) {
+  const { report, send, token, deleteRole } = known;
+  const roles = { PATCH: 'users.write', DELETE: deleteRole };
+  for (const [method, role] of Object.entries(roles)) {
     const isLacking = !hasRole(token, role) && (await send(method, UNKNOWN, { json: {} })).status === 403;
     if (isLacking) throw new CannotJudge(`the token lacks ${role}`);
   }
@@ -85,11 +77,10 @@ async function withWrites(known, report) {
   try {
     for (let count = 0; count < 3; count += 1)
       await send('POST', USERS, { json: { email: ledger.address() } }).catch(() => {});
-    await readAll(known, report);
-    await writes({ ...known, ledger }, report);
+    await report.run(READS, known);
+    await report.run(WRITES, await withWrites({ ...known, ledger }));
   } finally {
-    report.group('Cleaning up');
-    await ledger.cleanUp(report);
+    await report.run({ 'Cleaning up': ledger.cleanUp }, known);
   }
 }
 

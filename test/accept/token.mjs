@@ -51,26 +51,22 @@ export function claimsOf(token) {
 }
 
 /** By HTTP Basic, which every server must support (RFC 6749 section 2.3.1). For others the body has the credentials. */
-async function fetchToken(credentials, scope) {
+async function fetchToken({ tokenUrl, clientId, clientSecret }, scope) {
   const form = { grant_type: 'client_credentials', ...(scope && { scope }) };
-  const { clientId, clientSecret } = credentials;
-  if (clientSecret === undefined) return tokenIn(await post(credentials, { ...form, client_id: clientId }));
-  const basic = `${formEncoded(clientId)}:${formEncoded(clientSecret)}`;
-  const answer = await post(credentials, form, {
-    authorization: `Basic ${Buffer.from(basic).toString('base64')}`,
-  });
-  if (answer.ok) return tokenIn(answer);
-  const inBody = { ...form, client_id: clientId, client_secret: clientSecret };
-  return tokenIn(await post(credentials, inBody));
+  const isPublic = clientSecret === undefined;
+  const inBody = { ...form, client_id: clientId, ...(!isPublic && { client_secret: clientSecret }) };
+  const basic = Buffer.from(`${formEncoded(clientId)}:${formEncoded(clientSecret)}`).toString('base64');
+  const answer = !isPublic && (await post(tokenUrl, form, { authorization: `Basic ${basic}` }));
+  return tokenIn(answer.ok ? answer : await post(tokenUrl, inBody));
 }
 
 const formEncoded = (text) => new URLSearchParams([['', text]]).toString().slice(1);
 
-async function post({ tokenUrl }, form, headers = {}) {
+async function post(url, form, headers = {}) {
   const body = new URLSearchParams(form);
   const signal = AbortSignal.timeout(15_000);
   try {
-    const response = await fetch(tokenUrl, { method: 'POST', headers, body, signal });
+    const response = await fetch(url, { method: 'POST', headers, body, signal });
     return { ok: response.ok, status: response.status, text: await response.text() };
   } catch (error) {
     throw new CannotJudge(`the token endpoint does not answer: ${error.cause?.message || error.message}`);

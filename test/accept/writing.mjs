@@ -5,7 +5,7 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 const addressed = (email) => `${USERS}?email=${encodeURIComponent(email)}`;
 
 /** All checks that write, in the order of the report. Each creates the users that it needs. */
-const GROUPS = {
+export const WRITES = {
   Create: create,
   'Update and delete': update,
   'Conditions of writes': conditions,
@@ -13,12 +13,13 @@ const GROUPS = {
   'Changes of this run': feed,
 };
 
-export async function writes(known, report) {
+/** What these checks send. */
+export async function withWrites(known) {
   const { ask, send, ledger } = known;
   const post = (json, expected = 201, options = {}) => ask('POST', USERS, expected, { json, ...options });
   const conditional = (method) => (user, json, expected, options) =>
     ask(method, USERS + user.id, expected, { json, headers: { 'if-match': '*' }, ...options });
-  const deployment = {
+  return {
     ...known,
     post,
     newUser: async (fields) => (await post({ email: ledger.address(), ...fields })).body,
@@ -29,10 +30,6 @@ export async function writes(known, report) {
     /** Whether the deployment has SVC_REQUIRE_IF_MATCH. This needs no user. */
     requiresIfMatch: (await send('DELETE', UNKNOWN).catch(() => ({}))).status === 428,
   };
-  for (const [title, group] of Object.entries(GROUPS)) {
-    report.group(title);
-    await group(deployment);
-  }
 }
 
 async function create({ check, ask, post, countOf, ledger, bodyLimit }) {
