@@ -1,20 +1,11 @@
-import { describe, expect, test } from 'vitest';
-import { forAllTests } from '../stage/for-all-tests.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import type { RawRequest } from '../stage/raw-request.ts';
-import { type Acceptance, accept } from './accept.ts';
-import { FAULTS } from './faults.ts';
+import { accept } from './accept.ts';
+import { SEEN_READING, SEEN_WRITING } from './faults.ts';
 import { startAcceptable, startBreaking } from './stage.ts';
 
 const service = forAllTests(() => startAcceptable());
-
-/** Without a result the exit code is 2, and the last line has the reason. */
-function expectNoResult({ code, report }: Acceptance, reason: string): void {
-  expect([code, report.trim().split('\n').at(-1)]).toEqual([
-    2,
-    expect.stringMatching(/^\d+ held, \d+ did not, \d+ skipped, in [\d.]+ s\. Not judged: /),
-  ]);
-  expect(report).toMatch(`Not judged: ${reason}.\n`);
-}
 
 const withoutStage = (request: RawRequest) => ({
   ...request,
@@ -31,10 +22,9 @@ describe('a correct deployment', () => {
   });
 
   test('is only read by default, with a given token, too', async () => {
-    const front = await startBreaking(service.url, {});
+    const front = await forThisTest(startBreaking, service.url, {});
     const token = await service.tokens.issueToken({ clientId: 'given' });
     const { code, report } = await accept([front.url], { ACCEPT_TOKEN: token });
-    await front.stop();
 
     expect(report).toContain('may not read (403): skipped, the provider gives no such token');
     expect(code, report).toBe(0);
@@ -42,7 +32,7 @@ describe('a correct deployment', () => {
   });
 
   test('can have other settings, and a base path', async () => {
-    const other = await startAcceptable({
+    const other = await forThisTest(startAcceptable, {
       SVC_REQUIRE_IF_MATCH: 'true',
       SVC_REQUEST_ID_HEADER: 'X-Correlation-ID',
       SVC_BODY_LIMIT: '2048',
@@ -59,6 +49,7 @@ describe('a correct deployment', () => {
         },
       }),
     });
+    onTestFinished(mounted.stop);
     const { code, report } = await accept([`${mounted.url}/stage/`, '--profile', 'full'], {
       ...other.credentials,
       ACCEPT_REQUEST_ID_HEADER: 'X-Correlation-ID',
@@ -66,7 +57,6 @@ describe('a correct deployment', () => {
       ACCEPT_SCOPE: 'users.read users.write users.delete',
       ACCEPT_DELETE_ROLE: 'users.delete',
     });
-    await Promise.all([mounted.stop(), other.stop()]);
 
     expect(code, report).toBe(0);
     expect(report).toContain('✓ without `If-Match` it is 428');
@@ -74,11 +64,10 @@ describe('a correct deployment', () => {
   });
 
   test('fails behind a proxy that strips a prefix and leaves Location and Link as they are', async () => {
-    const mounted = await startBreaking(service.url, { onRequest: withoutStage });
+    const mounted = await forThisTest(startBreaking, service.url, { onRequest: withoutStage });
     const url = `${mounted.url}/stage`;
     const { code, report } = await accept([url, '--profile', 'full'], service.credentials);
     const reading = await accept([url], service.credentials);
-    await mounted.stop();
 
     expect([code, reading.code]).toEqual([1, 1]);
     const outside = (reference: string) =>
@@ -88,34 +77,29 @@ describe('a correct deployment', () => {
   });
 });
 
-describe('a check without a result ends with exit code 2 if', () => {
-  test('the deployment does not respond', async () => {
-    const acceptance = await accept(['http://127.0.0.1:1', '--profile', 'full'], service.credentials);
+/** Without a result the exit code is 2, and the last line has the reason. No secret is printed. */
+async function expectNoResult(reason: string, environment: Record<string, string>, url = service.url) {
+  const variables = { ...service.credentials, ...environment };
+  const { code, report } = await accept([url, '--profile', 'full'], variables);
 
-    expectNoResult(acceptance, 'nothing answers there (bad port)');
-    expect(acceptance.report).toContain('0 held, 0 did not, 0 skipped');
-  });
+  expect(code).toBe(2);
+  expect(report).toMatch(/\n\d+ held, 0 did not, \d+ skipped, in [\d.]+ s\. Not judged: .*\n$/);
+  expect(report).toContain(`Not judged: ${reason}.\n`);
+  expect(report).not.toContain('hunter2');
+}
 
-  test('the token endpoint refuses, and its secret is not printed', async () => {
-    const wrong = { ...service.credentials, ACCEPT_SCOPE: 'nothing', ACCEPT_CLIENT_SECRET: 'hunter2' };
-    const acceptance = await accept([service.url], wrong);
-
-    expectNoResult(acceptance, 'the token endpoint answers 400 invalid_scope');
-    expect(acceptance.report).not.toContain('hunter2');
-  });
-
+describe('exit code 2 means that there is no result, because', () => {
   test.each([
-    [{}, 'there is no token: see ACCEPT_TOKEN and ACCEPT_TOKEN_URL'],
-    [{ ACCEPT_TOKEN: 'a.b.c' }, 'the token is refused, and is expired or no JWT'],
-  ])('the environment is %j', async (environment, reason) => {
-    expectNoResult(await accept([service.url], environment), reason);
-  });
+    ['nothing answers there (bad port)', {}, 'http://127.0.0.1:1'],
+    ['the token endpoint answers 400 invalid_scope', { ACCEPT_SCOPE: 'x', ACCEPT_CLIENT_SECRET: 'hunter2' }],
+    ['there is no token: see ACCEPT_TOKEN and ACCEPT_TOKEN_URL', { ACCEPT_TOKEN_URL: '' }],
+    ['the token is refused, and is expired or no JWT', { ACCEPT_TOKEN: 'a.b.c' }],
+  ])('%s', expectNoResult);
 
-  test('the token lacks the roles', async () => {
-    const reader = await service.tokens.issueToken({ clientId: 'reader', roles: ['users.read'] });
-    const reading = await accept([service.url, '--profile', 'full'], { ACCEPT_TOKEN: reader });
+  test('the token lacks a role', async () => {
+    const ACCEPT_TOKEN = await service.tokens.issueToken({ clientId: 'reader', roles: ['users.read'] });
 
-    expectNoResult(reading, 'the token lacks users.write');
+    await expectNoResult('the token lacks users.write', { ACCEPT_TOKEN });
   });
 
   test.each([
@@ -129,10 +113,12 @@ describe('a check without a result ends with exit code 2 if', () => {
   });
 });
 
-describe.concurrent('the checks report a deployment in which', () => {
-  test.each(FAULTS)('$title', async (fault) => {
+describe.concurrent.each([
+  ['read-only', SEEN_READING],
+  ['full', SEEN_WRITING],
+] as const)('the checks of the profile %s report a deployment in which', (profile, faults) => {
+  test.each(Object.entries(faults))('%s', async (_title, fault) => {
     const front = await startBreaking(service.url, fault);
-    const profile = fault.isSeenReading ? 'read-only' : 'full';
     const { code, failed, report } = await accept([front.url, '--profile', profile], service.credentials);
     await front.stop();
 

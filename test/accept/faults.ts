@@ -9,12 +9,8 @@ export type Breaking = {
   ) => RawResponse | 'reset' | Promise<RawResponse | 'reset'>;
 };
 
-/** A fault of a deployment. */
-export type Fault = Breaking & {
-  readonly title: string;
-  /** Also visible to checks that only read. */
-  readonly isSeenReading: boolean;
-};
+/** Faults of a deployment by their titles. */
+type Faults = Readonly<Record<string, Breaking>>;
 
 type Where = (answer: RawResponse, request: RawRequest) => boolean;
 type OnResponse = NonNullable<Breaking['onResponse']>;
@@ -23,7 +19,6 @@ const always: Where = () => true;
 const status = (wanted: number) => (answer: RawResponse) => answer.status === wanted;
 const ok: Where = ({ status }) => status < 300;
 const refused: Where = ({ status }) => status >= 400;
-const hasHeader = (name: string) => (answer: RawResponse) => answer.headers[name] !== undefined;
 const method = (wanted: string) => (_: RawResponse, request: RawRequest) => request.method === wanted;
 const path = (pattern: RegExp) => (_: RawResponse, request: RawRequest) => pattern.test(request.target);
 const both = (one: Where, other: Where) => (answer: RawResponse, request: RawRequest) =>
@@ -42,18 +37,16 @@ const changed = (
   },
 });
 
+/** Another value of a header, or none. A function gets the value, if the response has one. */
 const withHeader = (where: Where, name: string, value?: string | ((value: string) => string)) =>
-  changed(where, ({ headers: { [name]: before = '', ...others } }) => {
-    const after = typeof value === 'function' ? value(before) : value;
+  changed(where, ({ headers: { [name]: before, ...others } }) => {
+    const after = typeof value === 'function' ? before && value(before) : value;
     return { headers: after === undefined ? others : { ...others, [name]: after } };
   });
 const withStatus = (where: Where, other: number) => changed(where, () => ({ status: other }));
-const withStatuses = (others: Readonly<Record<number, number>>) =>
+const withStatuses = (others: Readonly<Record<number, number>>): Faults =>
   Object.fromEntries(
-    Object.entries(others).map(([one, other]) => [
-      `${one} is ${other}`,
-      withStatus(status(Number(one)), other),
-    ]),
+    Object.entries(others).map(([one, other]) => [`${one} is ${other}`, withStatus(status(+one), other)]),
   );
 
 // biome-ignore lint/suspicious/noExplicitAny: the body can have any shape
@@ -111,34 +104,24 @@ const LIST = path(/^\/api\/v1\/users\/?(\?|$)/);
 const CHANGES = path(/\/changes/);
 
 /** Faults that the checks must report, also if they only read. */
-const SEEN_READING: Readonly<Record<string, Breaking>> = {
+export const SEEN_READING: Faults = {
   'every response closes its connection': { onResponse: () => 'reset' },
   'everything is 500': withStatus(always, 500),
   'everything is 200': withStatus(always, 200),
   ...withStatuses({ 401: 403, 403: 401, 404: 400, 405: 404, 422: 400, 412: 409, 204: 200 }),
-  ...Object.fromEntries(
-    (
-      [
-        ['the request ID', 'x-request-id', always],
-        ['the request ID of refusals', 'x-request-id', refused],
-        ['X-Content-Type-Options', 'x-content-type-options', always],
-        ['Cache-Control of refusals', 'cache-control', refused],
-        ['WWW-Authenticate of 401', 'www-authenticate', status(401)],
-        ['WWW-Authenticate of 403', 'www-authenticate', status(403)],
-        ['Allow', 'allow', status(405)],
-        ['ETag', 'etag', always],
-        ['ETag of HEAD', 'etag', method('HEAD')],
-        ['Link', 'link', always],
-        ['Accept-Patch', 'accept-patch', always],
-      ] as const
-    ).map(([title, name, where]) => [`${title} is dropped`, withHeader(where, name)]),
-  ),
+  'the request ID is dropped': withHeader(always, 'x-request-id'),
+  'the request ID of refusals is dropped': withHeader(refused, 'x-request-id'),
+  'X-Content-Type-Options is dropped': withHeader(always, 'x-content-type-options'),
+  'Cache-Control of refusals is dropped': withHeader(refused, 'cache-control'),
+  'WWW-Authenticate of 401 is dropped': withHeader(status(401), 'www-authenticate'),
+  'WWW-Authenticate of 403 is dropped': withHeader(status(403), 'www-authenticate'),
+  'Allow is dropped': withHeader(status(405), 'allow'),
+  'ETag is dropped': withHeader(always, 'etag'),
+  'ETag of HEAD is dropped': withHeader(method('HEAD'), 'etag'),
+  'Link is dropped': withHeader(always, 'link'),
+  'Accept-Patch is dropped': withHeader(always, 'accept-patch'),
   'every response is HTML': withHeader(always, 'content-type', 'text/html'),
-  'the request ID is a different one': withHeader(
-    always,
-    'x-request-id',
-    '5d2f3c1e-8f0a-4c1b-9d3e-2a1b4c5d6e7f',
-  ),
+  'the request ID is a different one': withHeader(always, 'x-request-id', crypto.randomUUID()),
   'the request ID is not forwarded': without('x-request-id'),
   'users may be cached': withHeader(both(path(/^\/api\/v1\/users/), ok), 'cache-control', 'max-age=60'),
   'the charset is dropped': withHeader(ok, 'content-type', 'application/json'),
@@ -149,7 +132,6 @@ const SEEN_READING: Readonly<Record<string, Breaking>> = {
   'problems are plain JSON': withHeader(refused, 'content-type', 'application/json'),
   'problems lack `instance`': withProblems({ instance: undefined }),
   'problems have the query in `instance`': withProblems((_, { target }) => ({ instance: target })),
-  'problems have a number as `title`': withProblems(({ status }) => ({ title: status })),
   'problems have another `title`': withProblems({ title: 'Error' }),
   'problems have another `type`': withProblems({ type: 'about:blank' }),
   'problems have another `status`': withProblems({ status: 400 }),
@@ -161,32 +143,17 @@ const SEEN_READING: Readonly<Record<string, Breaking>> = {
   '422 names one fault only': withMembers(status(422), ({ errors }) => ({ errors: errors?.slice(0, 1) })),
   '422 does not name the place': withMembers(status(422), { errors: undefined }),
   '304 is never sent': without('if-none-match'),
-  'ETag is weak': withHeader(hasHeader('etag'), 'etag', (value) => `W/${value}`),
-  'Link is absolute': withHeader(hasHeader('link'), 'link', (link) =>
-    link.replace('</', '<http://internal/'),
-  ),
-  'Allow lacks HEAD': withHeader(hasHeader('allow'), 'allow', (value) => value.replace('HEAD, ', '')),
+  'ETag is weak': withHeader(always, 'etag', (value) => `W/${value}`),
+  'Link is absolute': withHeader(always, 'link', (link) => link.replace('</', '<http://internal/')),
+  'Allow lacks HEAD': withHeader(always, 'allow', (value) => value.replace('HEAD, ', '')),
   'HEAD is 404': withStatus(method('HEAD'), 404),
-  'OPTIONS responds to browsers': changed(method('OPTIONS'), () => ({
-    status: 200,
-    headers: { 'access-control-allow-origin': '*' },
-  })),
+  'OPTIONS responds to browsers': withStatus(method('OPTIONS'), 200),
   'a trailing slash is 404': withStatus(path(/^\/[^?]*[^/]\/(\?|$)/), 404),
-  'a path without a slash is redirected': changed(path(/^\/api\/v1\/users(\?|$)/), () => ({
-    status: 308,
-    headers: { location: '/api/v1/users/' },
-    body: '',
-  })),
+  'a path without a slash is redirected': withStatus(path(/^\/api\/v1\/users(\?|$)/), 308),
   'an id in upper case is 404': withStatus(both(ok, path(/\/users\/[\dA-F-]*[A-F][\dA-F-]*$/)), 404),
   'users lack updated_at': withUsers({ updated_at: undefined }),
   'users have a further field': withUsers({ version: 1 }),
   'timestamps have no time zone': withUsers(({ created_at }) => ({ created_at: created_at.slice(0, -1) })),
-  'timestamps have microseconds': withUsers(({ created_at }) => ({
-    created_at: created_at.replace('Z', '000Z'),
-  })),
-  'full_name is left out when it is null': withUsers(({ full_name }) => ({
-    full_name: full_name ?? undefined,
-  })),
   'is_active is a number': withUsers(({ is_active }) => ({ is_active: Number(is_active) })),
   'the list is in an envelope': withList(LIST, (items) => ({ items })),
   'the list is in reverse order': withList(LIST, (items) => items.toReversed()),
@@ -199,11 +166,7 @@ const SEEN_READING: Readonly<Record<string, Breaking>> = {
     ),
   ),
   'emails are found in their own case only': withList(path(/[?&]email=[^&]*[A-Z]/), () => []),
-  'an invalid list query returns the whole list': changed(both(status(422), path(/\?/)), () => ({
-    status: 200,
-    headers: {},
-    body: '[]',
-  })),
+  'an invalid list query is 200': withStatus(both(status(422), path(/\?/)), 200),
   'If-Match is ignored': without('if-match'),
   'Accept is dropped': without('accept'),
   'there are no changes': withStatus(CHANGES, 404),
@@ -226,18 +189,14 @@ const SEEN_READING: Readonly<Record<string, Breaking>> = {
 };
 
 /** Faults that the checks must report if they write. */
-const SEEN_WRITING: Readonly<Record<string, Breaking>> = {
+export const SEEN_WRITING: Faults = {
   ...withStatuses({ 409: 422, 415: 422, 413: 400, 410: 404, 201: 200 }),
   'an external id is not returned': withMembers(both(status(201), path(/\/users\/?$/)), {
     external_id: undefined,
   }),
   'Location is dropped': withHeader(status(201), 'location'),
-  'Location is absolute': withHeader(
-    hasHeader('location'),
-    'location',
-    (location) => `http://internal:8000${location}`,
-  ),
-  'Location leads to another user': withHeader(hasHeader('location'), 'location', (location) =>
+  'Location is absolute': withHeader(always, 'location', (location) => `http://internal:8000${location}`),
+  'Location leads to another user': withHeader(always, 'location', (location) =>
     location.replace(/[\da-f-]{36}$/, '00000000-0000-0000-0000-000000000000'),
   ),
   'a read is cached for ever': { onResponse: cachedForEver() },
@@ -281,12 +240,6 @@ const SEEN_WRITING: Readonly<Record<string, Breaking>> = {
   'a list by email has all users': withoutParameter('email'),
   'exclude_actor is ignored': withoutParameter('exclude_actor'),
 };
-
-/** The checks must report every one of them. */
-export const FAULTS: readonly Fault[] = [
-  ...Object.entries(SEEN_READING).map(([title, breaking]) => ({ title, isSeenReading: true, ...breaking })),
-  ...Object.entries(SEEN_WRITING).map(([title, breaking]) => ({ title, isSeenReading: false, ...breaking })),
-];
 
 /** Like a balancer that keeps a dead instance in rotation. */
 function everyThird(): OnResponse {
