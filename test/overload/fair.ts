@@ -3,7 +3,7 @@ import { type Job, type Outcome, PATIENCE_MS, runLoads, TOKEN } from '../lab/loa
 import { USERS, wireOf } from '../lab/load/wire.ts';
 import { medianOf } from '../lab/meters/percentile.ts';
 import { markdownTable } from '../lab/report/table.ts';
-import { encoded } from '../stage/forge.ts';
+import { makeUpTokens } from '../stage/forge.ts';
 import { type ProbeOutcome, startProbes } from './probes.ts';
 import type { LoadedService } from './service.ts';
 import { aSecond, goodputOf } from './table.ts';
@@ -115,18 +115,8 @@ export async function isFair(options: FairOptions): Promise<boolean> {
       return { ...job, requests: { list: [page], tokens: [token] } };
     }
     if (variant === 'its own token') return { ...job, requests: { list, tokens: [token] } };
-    return { ...job, requests: { list, tokens: makeUpTokens(token), renewAfter: 0 } };
+    return { ...job, requests: { list, tokens: makeUpTokens(token, MADE_UP_TOKENS), renewAfter: 0 } };
   }
-}
-
-/** Alternately with a signature that is not theirs, and with a key that the identity provider does not have. */
-function makeUpTokens(valid: string): string[] {
-  const [header, , signature] = valid.split('.');
-  const otherKey = encoded({ alg: 'RS256', kid: 'unknown', typ: 'JWT' });
-  return Array.from({ length: MADE_UP_TOKENS }, (_, index) => {
-    const payload = encoded({ sub: `made up ${index}`, exp: 4e9 });
-    return `${index % 2 === 0 ? header : otherKey}.${payload}.${signature}`;
-  });
 }
 
 const withoutToken = (request: string): string => request.replace(/Authorization: .*\r\n/, '');

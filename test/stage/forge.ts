@@ -47,3 +47,13 @@ export function goodParts({ issuer }: Pick<Gate, 'issuer'>) {
     },
   };
 }
+
+/** Different tokens, alternately with a signature that is not theirs, and with a key that the identity provider lacks. */
+export function makeUpTokens(valid: string, count: number): string[] {
+  const [header, , signature] = valid.split('.');
+  const otherKey = encoded({ alg: 'RS256', kid: 'unknown', typ: 'JWT' });
+  return Array.from({ length: count }, (_, index) => {
+    const payload = encoded({ sub: `made up ${index}`, exp: 4e9 });
+    return `${index % 2 === 0 ? header : otherKey}.${payload}.${signature}`;
+  });
+}
