@@ -21,16 +21,6 @@ beforeAll(async () => {
 afterAll(() => stage?.strike());
 
 describe('the container', () => {
-  test('stores users', async () => {
-    const created = await createUser(service, 'ada@example.com');
-    const user = (await created.json()) as { id: string };
-    const read = await fetch(`${service.url}/api/v1/users/${user.id}`, { headers });
-
-    expect(created.status).toBe(201);
-    expect(read.status).toBe(200);
-    expect(await read.json()).toEqual(user);
-  });
-
   test('passes the acceptance checks', async () => {
     const { code, report } = await accept([service.url, '--profile', 'full'], {
       ACCEPT_TOKEN_URL: stage.tokenUrl,

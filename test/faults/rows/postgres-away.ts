@@ -96,17 +96,16 @@ const by =
     return [service, (trial) => (faults[trial % faults.length] as Interruption)({ ...stage, proxy })];
   };
 
-/** A service whose role is not a superuser's, in a database of its own. */
-const asOwner =
-  (begin: (stage: Stage) => Promise<() => unknown>): Interrupted['prepare'] =>
-  async (stage) => {
-    await stage.postgres.query([
-      'CREATE ROLE service LOGIN',
-      'CREATE DATABASE owned OWNER service TEMPLATE template0',
-    ]);
-    const owner = { SVC_POSTGRES_USER: 'service', SVC_POSTGRES_DB: 'owned' };
-    return [await stage.startService(owner), () => begin(stage)];
-  };
+/** A service whose role is not a superuser's, in a database of its own. Its sessions are refused in one way after the other. */
+async function startAsOwner(stage: Stage) {
+  await stage.postgres.query([
+    'CREATE ROLE service LOGIN',
+    'CREATE DATABASE owned OWNER service TEMPLATE template0',
+  ]);
+  const service = await stage.startService({ SVC_POSTGRES_USER: 'service', SVC_POSTGRES_DB: 'owned' });
+  const faults = [takeConnections, refuseAccount, renameDatabase] as const;
+  return [service, (trial: number) => (faults[trial % 3] as typeof takeConnections)(stage)] as const;
+}
 
 /** Ends the service's sessions until none is left, and runs statements as the administrator. */
 async function alone({ postgres }: Stage, ...statements: readonly string[]): Promise<void> {
@@ -164,39 +163,14 @@ export const postgresAway: readonly Row[] = [
     prepare: by(databaseInterruptions['postgres-read-only']),
   }),
   interrupted({
-    name: 'too-many-connections',
-    promise: 'PostgreSQL has no connection left: 503, and service again as soon as there is one.',
-    trials: 5,
-    brief: 1,
+    name: 'sessions-refused',
+    promise:
+      'PostgreSQL has no connection left, refuses the account or lacks the database: 503, and service again as soon as it does not.',
+    trials: 15,
+    brief: 3,
     postgres: { settings: { max_connections: 20 } },
     meanwhile: unavailable,
-    prepare: asOwner(takeConnections),
-  }),
-  interrupted({
-    name: 'account-refused',
-    promise: 'PostgreSQL refuses the account of the service: 503, and service again once it does not.',
-    trials: 5,
-    meanwhile: unavailable,
-    prepare: asOwner(async (stage) => {
-      await alone(stage, 'ALTER ROLE service NOLOGIN');
-      return () => stage.postgres.query('ALTER ROLE service LOGIN');
-    }),
-  }),
-  interrupted({
-    name: 'database-missing',
-    promise: 'The database is renamed: 503, and service again once it has its name back.',
-    trials: 5,
-    meanwhile: unavailable,
-    prepare: asOwner(async (stage) => {
-      // Otherwise the service is back before the database is renamed, and PostgreSQL waits five seconds for it to go.
-      await stage.postgres.query('ALTER DATABASE owned ALLOW_CONNECTIONS false');
-      await alone(
-        stage,
-        'ALTER DATABASE owned RENAME TO elsewhere',
-        'ALTER DATABASE elsewhere ALLOW_CONNECTIONS true',
-      );
-      return () => stage.postgres.query('ALTER DATABASE elsewhere RENAME TO owned');
-    }),
+    prepare: startAsOwner,
   }),
   interrupted({
     name: 'disk-full',
@@ -228,6 +202,22 @@ async function takeConnections({ postgres }: Stage): Promise<() => unknown> {
     await sleep(50);
     await Promise.all(taken.map((client) => client.end()));
   };
+}
+
+async function refuseAccount(stage: Stage): Promise<() => unknown> {
+  await alone(stage, 'ALTER ROLE service NOLOGIN');
+  return () => stage.postgres.query('ALTER ROLE service LOGIN');
+}
+
+async function renameDatabase(stage: Stage): Promise<() => unknown> {
+  // Otherwise the service is back before the database is renamed, and PostgreSQL waits five seconds for it to go.
+  await stage.postgres.query('ALTER DATABASE owned ALLOW_CONNECTIONS false');
+  await alone(
+    stage,
+    'ALTER DATABASE owned RENAME TO elsewhere',
+    'ALTER DATABASE elsewhere ALLOW_CONNECTIONS true',
+  );
+  return () => stage.postgres.query('ALTER DATABASE elsewhere RENAME TO owned');
 }
 
 /** The tables lie on the small disk, the log of writes does not: without that one PostgreSQL would end. */
