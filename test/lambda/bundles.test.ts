@@ -28,11 +28,20 @@ describe.each(deployed)('the bundle of %s', (operationId) => {
   });
 });
 
+/** The packages of each kind of traces. */
+const TELEMETRY: Readonly<Record<string, RegExp>> = {
+  OpenTelemetry: /^@opentelemetry\//,
+  'X-Ray': /^aws-xray-sdk|powertools\/tracer$/,
+};
+
 describe('a function', () => {
   const stage = forAllTests(() => startComposition());
 
-  /** The packages in the files that a function has loaded after its first response. */
-  async function loadedWith(variables: Variables): Promise<ReadonlySet<string>> {
+  test.each<[Variables, loaded: readonly string[]]>([
+    [{ SVC_OTEL_ENABLED: 'false' }, []],
+    [{ SVC_OTEL_ENABLED: 'true', POWERTOOLS_TRACE_ENABLED: 'true' }, ['OpenTelemetry']],
+    [{ SVC_OTEL_ENABLED: 'false', POWERTOOLS_TRACE_ENABLED: 'true' }, ['X-Ray']],
+  ])('with %j loads, of OpenTelemetry and X-Ray, %j', async (variables, expected) => {
     const environment = { ...stage.environment, ...variables };
     const recorder = pathToFileURL(join(import.meta.dirname, 'recorder.mjs')).href;
     const instance = await forThisTest(startFunction, 'getUser', environment, ['--import', recorder]);
@@ -43,34 +52,13 @@ describe('a function', () => {
       .split('\n')
       .filter(isOfFunction)
       .map((url) => fileURLToPath(url));
-    const packages = new Set(files.flatMap(packagesIn));
-    expect([...packages]).toEqual(expect.arrayContaining(['jose', 'kysely', 'pg']));
-    return packages;
-  }
+    const packages = [...new Set(files.flatMap(packagesIn))];
+    const isLoaded = (pattern: RegExp) => packages.some((name) => pattern.test(name));
+    const loaded = Object.keys(TELEMETRY).filter((name) => isLoaded(TELEMETRY[name] as RegExp));
+
+    expect(packages).toEqual(expect.arrayContaining(['jose', 'kysely', 'pg']));
+    expect(loaded, `${packages}`).toEqual(expected);
+  });
 
   const isOfFunction = (url: string) => dirname(url).includes('user-management-function-');
-  const OPENTELEMETRY = /^@opentelemetry\//;
-  const X_RAY = /^aws-xray-sdk|powertools\/tracer$/;
-  const of = (wanted: RegExp, packages: ReadonlySet<string>) =>
-    [...packages].filter((name) => wanted.test(name));
-
-  test('loads nothing of OpenTelemetry and nothing of X-Ray if both are off', async () => {
-    const loaded = await loadedWith({ SVC_OTEL_ENABLED: 'false' });
-
-    expect([...of(OPENTELEMETRY, loaded), ...of(X_RAY, loaded)]).toEqual([]);
-  });
-
-  test('loads OpenTelemetry if it is on, and not X-Ray', async () => {
-    const loaded = await loadedWith({ SVC_OTEL_ENABLED: 'true', POWERTOOLS_TRACE_ENABLED: 'true' });
-
-    expect(of(OPENTELEMETRY, loaded)).not.toEqual([]);
-    expect(of(X_RAY, loaded)).toEqual([]);
-  });
-
-  test('loads X-Ray if it is on and OpenTelemetry is off', async () => {
-    const loaded = await loadedWith({ SVC_OTEL_ENABLED: 'false', POWERTOOLS_TRACE_ENABLED: 'true' });
-
-    expect(of(X_RAY, loaded)).not.toEqual([]);
-    expect(of(OPENTELEMETRY, loaded)).toEqual([]);
-  });
 });
