@@ -1,5 +1,4 @@
-// Runs inside the image: starts the service several times, and prints the milliseconds until the response of /health.
-// Its
+// Runs inside the image: starts the service several times, and prints the milliseconds until the response of /health. Its
 // argument is the limit for them.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
