@@ -2,7 +2,7 @@ import { expect, inject, test } from 'vitest';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { lastResponse, requestText } from '../stage/connection.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
-import { startProxy } from '../stage/proxy.ts';
+import { addressOf, startProxy } from '../stage/proxy.ts';
 import { USERS } from '../stage/responses.ts';
 import { isClient, startTracedService, traceOfCaller } from '../stage/traced-service.ts';
 import { until } from '../stage/until.ts';
@@ -54,12 +54,9 @@ test('a token is in no attribute of a span, neither from path, User-Agent nor Ho
 });
 
 test('the address in the span of a statement is that of the current host, if there are several', async () => {
-  const { host, port } = inject('postgres');
-  const proxy = await forThisTest(startProxy, { host, port });
-  const service = await forThisTest(startTracedService, {
-    SVC_POSTGRES_HOST: `${proxy.host},${host}`,
-    SVC_POSTGRES_PORT: `${proxy.port},${port}`,
-  });
+  const server = inject('postgres');
+  const proxy = await forThisTest(startProxy, server);
+  const service = await forThisTest(startTracedService, addressOf(proxy, server));
   const portInUse = async () => {
     const traceId = await until('a read is 200', async () => {
       const { traceId, headers } = traceOfCaller();
@@ -72,5 +69,5 @@ test('the address in the span of a statement is that of the current host, if the
   await proxy.refuse();
 
   expect(first).toBe(proxy.port);
-  await until('the address of the other host', async () => (await portInUse()) === port);
+  await until('the address of the other host', async () => (await portInUse()) === server.port);
 });

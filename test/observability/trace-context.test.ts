@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { USERS } from '../stage/responses.ts';
+import { times } from '../stage/times.ts';
 import { isClient, isServer, startTracedService, traceOfCaller } from '../stage/traced-service.ts';
 import { until } from '../stage/until.ts';
 
@@ -26,15 +27,13 @@ test('every event of a request has the ids of its span', async () => {
 });
 
 test('every event has the ids of its own request, also with many concurrent requests', async () => {
-  await Promise.all(
-    Array.from({ length: 200 }, (_, n) => {
-      const { traceId, headers } = traceOfCaller();
-      const init = { headers: { ...headers, 'x-request-id': `own-${traceId}` } };
-      return n % 2 === 0
-        ? service.call('POST', USERS, { email: `own-${n}@example.com` }, init)
-        : service.call('GET', `${USERS}${n}`, undefined, init);
-    }),
-  );
+  await times(200, (n) => {
+    const { traceId, headers } = traceOfCaller();
+    const init = { headers: { ...headers, 'x-request-id': `own-${traceId}` } };
+    return n % 2 === 0
+      ? service.call('POST', USERS, { email: `own-${n}@example.com` }, init)
+      : service.call('GET', `${USERS}${n}`, undefined, init);
+  });
   const events = await until('all events', () => {
     const own = service.events().filter(({ request_id }) => String(request_id).startsWith('own-'));
     return own.length >= 400 && own;
