@@ -4,7 +4,7 @@ import { administer } from '../stage/administration.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { ASKS_FOR_PASSWORD, AUTHENTICATION_OK, messagesThrough } from '../stage/postgres-messages.ts';
 import { addressOf, startProxy } from '../stage/proxy.ts';
-import { freshAddress, probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
+import { freshAddress, probe, refusal, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 
@@ -62,23 +62,6 @@ describe('a user operation is 503 while PostgreSQL', () => {
     await admin.query(undo);
     await untilServed();
   });
-});
-
-test('while PostgreSQL is read-only, writes are 503 and reads 200, and writes recover by themselves', async () => {
-  await untilServed();
-  const { id } = (await create()).body as UserBody;
-  await admin.query(`ALTER DATABASE ${database} SET default_transaction_read_only = on`);
-  await admin.terminate(database);
-
-  await until('reads are 200', async () => (await call('GET', USERS)).status === 200);
-  expect(await create()).toEqual(refusal('service_unavailable_error', USERS));
-  expect(await call('PATCH', USERS + id, {})).toEqual(refusal('service_unavailable_error', USERS + id));
-  expect(await call('DELETE', USERS + id)).toEqual(refusal('service_unavailable_error', USERS + id));
-  expect((await call('GET', USERS + id)).status).toBe(200);
-
-  // Sessions keep their initial state, as those at a former primary do.
-  await admin.query(`ALTER DATABASE ${database} RESET default_transaction_read_only`);
-  await untilServed();
 });
 
 describe('while PostgreSQL requests a password that cannot be read', () => {

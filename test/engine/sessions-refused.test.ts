@@ -72,6 +72,9 @@ test('while PostgreSQL is read-only, refused writes keep their sessions, and one
   expect(new Set(statuses)).toEqual(new Set([503]));
   expect(proxy.accepted - attempts).toBeLessThanOrEqual(4);
   expect(await service.create()).toEqual(refusal('service_unavailable_error', USERS));
+  for (const method of ['PATCH', 'DELETE'])
+    expect(await service.call(method, path, {})).toEqual(refusal('service_unavailable_error', path));
+  expect((await service.call('GET', path)).status).toBe(200);
 
   await undo();
   await service.untilWritten(3);
