@@ -8,12 +8,16 @@ import { eventOf } from '../stage/events.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { refusal, responseFromResult } from '../stage/responses.ts';
+import { timed } from '../stage/timed.ts';
+import { BUSY_S } from '../stage/until.ts';
 
 const INSTANCE = '/api/v1/users/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
 
 /** A service with a locked table of users, and a request that waits for it. */
 async function startLocked(variables: Variables) {
   const stage = await forThisTest(startComposition, variables);
+  // No request waits until a connection is opened.
+  await stage.createUser();
   const table = await holdUsers(stage.database);
   onTestFinished(table.release);
   const event = await eventOf('getUser', { token: await stage.issuer.sign() });
@@ -21,6 +25,27 @@ async function startLocked(variables: Variables) {
   const read = async (invocation = {}) => responseFromResult(await handler(event, invocation));
   return { stage, read };
 }
+
+test('a request waits at most SVC_POSTGRES_STATEMENT_TIMEOUT for a statement and SVC_POSTGRES_POOL_TIMEOUT for a connection', async () => {
+  const { stage, read } = await startLocked({
+    SVC_POSTGRES_POOL_SIZE: '1',
+    SVC_POSTGRES_POOL_TIMEOUT: '0.3',
+    SVC_POSTGRES_STATEMENT_TIMEOUT: '1.5',
+  });
+  const ended = await Promise.all([timed(read()), timed(read())]);
+  const [quick, slow] = ended.map(({ milliseconds }) => milliseconds).toSorted((one, other) => one - other);
+
+  expect(ended.map(({ value }) => value)).toEqual(
+    Array(2).fill(refusal('service_unavailable_error', INSTANCE)),
+  );
+  expect(stage.lines.slice(-2).map(({ message }) => message)).toEqual([
+    'no connection became free in time',
+    expect.stringContaining('57014'),
+  ]);
+  expect(quick).toBeGreaterThan(250);
+  expect(slow).toBeGreaterThan(1400);
+  expect(slow).toBeLessThan(3500 + 1000 * BUSY_S);
+});
 
 test("the wait for a connection is part of the request's time limit, with any SVC_POSTGRES_POOL_TIMEOUT", async () => {
   const { stage, read } = await startLocked({
