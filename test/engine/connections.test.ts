@@ -7,9 +7,10 @@ import { serviceUnderTest } from '../stage/service-under-test.ts';
 const service = serviceUnderTest();
 const admin = administratorOf(service);
 
-test('requests without a valid token and with invalid bodies are 401, and take no database connection', async () => {
+test('requests without a valid token and with invalid bodies are 401, without the role 403, and take no database connection', async () => {
   const foreign = await service.issuer.sign({ aud: 'another-service' });
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${foreign}` };
+  const reader = { authorization: `Bearer ${await service.issuer.tokenFor('users.read')}` };
   const before = await admin.countSessions();
 
   const responses = await Promise.all(
@@ -20,6 +21,7 @@ test('requests without a valid token and with invalid bodies are 401, and take n
   );
 
   expect(responses).toEqual(responses.map(() => refusal('unauthorized_error', USERS)));
+  expect((await service.call('POST', USERS, {}, { headers: reader })).status).toBe(403);
   expect(await admin.countSessions()).toBe(before);
   // A valid token takes one, which proves the count.
   await service.call('GET', USERS);

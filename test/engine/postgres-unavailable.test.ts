@@ -53,16 +53,6 @@ describe('while PostgreSQL is unavailable', () => {
     },
   );
 
-  test('a caller without a valid token is 401, and one without the role 403', async () => {
-    const reader = `Bearer ${await service.issuer.tokenFor('users.read')}`;
-    await proxy.refuse();
-    const anonymous = await fetch(`${service.url}${USERS}`);
-    const lacking = await call('POST', USERS, {}, { headers: { authorization: reader } });
-    await proxy.pass();
-
-    expect([anonymous.status, lacking.status]).toEqual([401, 403]);
-  });
-
   test('the refusals are errors in the log, with their cause and without values', async () => {
     const events = await service.events();
 

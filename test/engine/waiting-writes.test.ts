@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { isDistributed } from '../stage/distributed.ts';
 import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
-import { holdEmail, holdUser, untilUnderWay } from '../stage/locks.ts';
+import { holdUser, untilUnderWay } from '../stage/locks.ts';
 import { isPooled } from '../stage/pooled.ts';
 import { freshAddress, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
@@ -50,22 +50,4 @@ test('updates that wait for the lock of their user do not delay other requests, 
   await release();
   await waiting;
   expect(ended).toEqual([200, 200, 200, 200]);
-});
-
-test('creates that wait for a key do not delay other requests, and replay the first one when it is done', async () => {
-  const [key, email] = [freshKey(), freshAddress()];
-  const { release } = await holdEmail(service.database, email);
-  const ended: number[] = [];
-  const waiting = times(12, async () => {
-    const { status, headers } = await post(USERS, key, { email });
-    ended.push(status);
-    return headers['idempotency-replayed'];
-  });
-  await untilUnderWay(1, service.database, 10, 100);
-
-  expect(await sendOthers()).toEqual(ALL_SUCCEED);
-  expect(ended).toEqual([]);
-  await release();
-  expect((await waiting).filter((replayed) => replayed === 'true').length).toBe(11);
-  expect(ended).toEqual(Array.from({ length: 12 }, () => 201));
 });
