@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { beforeEach, expect, inject, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
 import type { StatementKind as Kind } from '../../lib/postgres/index.ts';
 import type { Session } from '../../lib/postgres/sessions/session.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
@@ -15,65 +15,59 @@ const proxy = forAllTests(() => startProxy(inject('postgres')));
 beforeEach(() => database.query('TRUNCATE notes'));
 
 const ID = '00000000-0000-7000-8000-000000000001';
-const kinds: readonly Kind[] = ['list', 'batched-read', 'batched-write', 'single'];
 
-/** A database behind the proxy, and the sessions that it opened. */
+/** A database behind the proxy, until the test ends. */
 function open(variables: Variables = {}) {
-  const clients: Session[] = [];
   const opened = database.open({ ...addressOf(proxy), ...variables });
-  const { hosts } = opened;
-  const openSession = hosts.openSession.bind(hosts);
-  hosts.openSession = async (config) => {
-    const session = await openSession(config);
-    clients.push(session);
-    return session;
-  };
-  return { opened, clients };
+  onTestFinished(() => opened.close(1));
+  return opened;
 }
 
 /** How a session ends: with a message of PostgreSQL, or without one. */
-const ENDS = {
-  'PostgreSQL says so': {
+const ENDS = [
+  {
+    how: 'PostgreSQL says so',
     event: 'data',
     end: () =>
       database.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid()`),
   },
-  'the connection is closed': { event: 'end', end: async () => proxy.endAll() },
-} as const;
+  { how: 'the connection is closed', event: 'end', end: async () => proxy.endAll() },
+] as const;
 
-const cases = kinds.flatMap((kind) =>
-  (['PostgreSQL says so', 'the connection is closed'] as const).flatMap((how) =>
-    (['prependOnceListener', 'once'] as const).map((listen) => ({
-      kind,
-      how,
-      listen,
-      moment: listen === 'once' ? 'after' : 'in the pass of the event loop in which',
-    })),
-  ),
-);
+describe.each<Kind>(['list', 'batched-read', 'batched-write', 'single'])(
+  'a statement of the kind %s',
+  (kind) => {
+    describe.each(ENDS)('that is not sent when $how', ({ event, end }) => {
+      test.each([
+        ['in the same pass of the event loop', 'prependOnceListener'],
+        ['after it', 'once'],
+      ] as const)('%s is sent to another session', async (_moment, listen) => {
+        const opened = open();
+        const sessions: Session[] = [];
+        const openSession = opened.hosts.openSession.bind(opened.hosts);
+        opened.hosts.openSession = async (parameters) => {
+          const session = await openSession(parameters);
+          sessions.push(session);
+          return session;
+        };
+        const insert = prepare<{ id: readonly [string] }, { id: string }>(
+          opened.statements,
+          'INSERT notes',
+          ({ id }) => sql`insert into notes select id, 'once' from unnest(${id}::uuid[]) as id returning id`,
+          kind,
+        );
+        const write = () => insert({ id: [ID] });
+        await write();
+        const response = new Promise((resolve) => {
+          sessions[0]?.connection.stream[listen](event, () => resolve(write().catch((fault) => fault)));
+        });
+        await end();
 
-test.each(cases)(
-  'a statement that is not sent $moment $how is sent to another session: $kind',
-  async ({ kind, how, listen }) => {
-    const { opened, clients } = open();
-    const insert = prepare<{ id: readonly [string] }, { id: string }>(
-      opened.statements,
-      'INSERT notes',
-      ({ id }) => sql`insert into notes select id, 'once' from unnest(${id}::uuid[]) as id returning id`,
-      kind,
-    );
-    const write = () => insert({ id: [ID] });
-    await write();
-    const [{ connection }] = clients as [Session];
-    const response = new Promise((resolve) => {
-      connection.stream[listen](ENDS[how].event, () => resolve(write().catch((fault) => fault)));
+        expect(await response).toEqual([{ id: ID }]);
+        expect(await database.query('SELECT note FROM notes')).toEqual([{ note: 'once' }, { note: 'once' }]);
+      });
     });
-    await ENDS[how].end();
-
-    expect(await response).toEqual([{ id: ID }]);
-    expect(await database.query('SELECT note FROM notes')).toEqual([{ note: 'once' }, { note: 'once' }]);
-    await opened.close(1);
   },
 );
 
@@ -93,10 +87,9 @@ test.each([
     }),
   );
   onTestFinished(() => proxy.pass());
-  const { opened } = open({ SVC_POSTGRES_ENGINE: engine });
-  onTestFinished(() => opened.close(1));
+  const { statements } = open({ SVC_POSTGRES_ENGINE: engine });
   const insert = prepare<{ note: string }, { note: string }>(
-    opened.statements,
+    statements,
     'INSERT notes',
     ({ note }) => sql`insert into notes (note) values (${note}) returning note`,
   );
