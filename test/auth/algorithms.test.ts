@@ -9,26 +9,17 @@ const ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'],
 ] as const;
 
-const withoutKid = { kid: undefined };
-
 const gate = await startGate({ onTestFinished: afterAll });
 // The keys exist before the service first fetches them. ES256 has two.
 const keys = await Promise.all([...ALGORITHMS, 'ES256'].map((alg) => gate.issuer.addKey(alg)));
 
-describe('by default a token can be signed with', () => {
-  test.each(keys)('$alg', async (key) => {
-    const token = await gate.issuer.sign({}, {}, { key });
-
-    await gate.expectAccepted(token);
-    await gate.expectRefused(`${token.slice(0, -12)}AAAAAAAAAAAA`);
-    await gate.expectAccepted(await gate.issuer.sign({}, withoutKid, { key }));
-  });
-});
-
-test('a token without a kid is verified with each key of its algorithm', async () => {
-  for (const key of keys.filter(({ alg }) => alg === 'ES256'))
-    await gate.expectAccepted(await gate.issuer.sign({ jti: key.kid }, withoutKid, { key }));
-});
+test.each(keys)(
+  'by default a token can be signed with each key of $alg, with and without a kid',
+  async (key) => {
+    await gate.expectAccepted(await gate.issuer.sign({}, {}, { key }));
+    await gate.expectAccepted(await gate.issuer.sign({}, { kid: undefined }, { key }));
+  },
+);
 
 test('SVC_OAUTH_ALGORITHMS excludes the algorithms that it does not name', async () => {
   const narrow = await startGate({ onTestFinished }, { SVC_OAUTH_ALGORITHMS: 'ES256, EdDSA' });

@@ -11,7 +11,7 @@ const attackerKey = await attacker.rotate('RS256');
 const elliptic = await gate.issuer.addKey('ES256');
 const { key, header, claims } = goodParts(gate);
 
-// The unmodified token is accepted after all refusals, and no other server received a request for keys.
+// The parts from which the forgeries are made form a good token, and no other server received a request for keys.
 afterAll(async () => {
   await gate.expectAccepted(withHeader({}));
   expect(attacker.fetches).toBe(0);
@@ -21,10 +21,6 @@ afterAll(async () => {
 /** A good token of the issuer with another header. */
 const withHeader = (change: object, signedWith = key) =>
   forged({ ...header, ...change }, claims, rs256(signedWith));
-
-test('the parts from which the forgeries are made form a good token', async () => {
-  await gate.expectAccepted(withHeader({}));
-});
 
 describe('a token without a signature is 401', () => {
   test.each(['none', 'None', 'NONE', 'nOnE', ''])('alg %j', async (alg) => {
@@ -169,13 +165,6 @@ describe('a modified token is 401, also after the original was accepted', () => 
     const [head, , signature] = token.split('.');
 
     await gate.expectRefused(`${head}.${encoded(claims)}.${signature}`);
-  });
-
-  test('with the signature of another token', async () => {
-    const [head, payload] = (await gate.issuer.sign({ jti: '1' })).split('.');
-    const [, , signature] = (await gate.issuer.sign({ jti: '2' })).split('.');
-
-    await gate.expectRefused(`${head}.${payload}.${signature}`);
   });
 
   test('with any character changed', { timeout: 180_000 }, async () => {

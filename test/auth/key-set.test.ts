@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { startVerifier } from '../stage/keys.ts';
 import type { IssuerKey } from '../stage/tokens.ts';
-import { BUSY_S, until } from '../stage/until.ts';
+import { BUSY_S } from '../stage/until.ts';
 
 const unknownKey = (index: number) => ({ kid: `unknown-${index}` });
 
@@ -15,13 +15,6 @@ describe.concurrent('the keys', () => {
 
     expect(await judge(await issuer.sign())).toBe(200);
     expect(issuer.fetches).toBe(1);
-  });
-
-  test('are refreshed in the background', async (context) => {
-    const { issuer, keySet } = await startVerifier(context, { refreshEvery: 100 });
-    keySet.start();
-
-    await until('four fetches', () => issuer.fetches >= 4);
   });
 
   test('are fetched once for any number of waiting tokens', async (context) => {
@@ -42,15 +35,6 @@ describe.concurrent('the keys', () => {
 });
 
 describe.concurrent('after a rotation', () => {
-  test('a new key is accepted within 2 seconds of its first use', async (context) => {
-    const { issuer, judge, untilJudged } = await startVerifier(context);
-    await judge(await issuer.sign());
-    await issuer.addKey('ES256');
-
-    expect(await untilJudged(await issuer.sign(), 200)).toBeLessThan(2000 + 1000 * BUSY_S);
-    expect(issuer.fetches).toBe(2);
-  });
-
   test('a new key is accepted at its first use if the last fetch is 2 seconds old', async (context) => {
     const { issuer, judge, pass } = await startVerifier(context);
     await judge(await issuer.sign());
@@ -60,7 +44,7 @@ describe.concurrent('after a rotation', () => {
     expect(await judge(await issuer.sign())).toBe(200);
   });
 
-  test('of two keys whose tokens were accepted before, only the removed one is refused', async (context) => {
+  test('of two keys whose tokens were accepted before, a refresh in the background refuses only the removed one', async (context) => {
     const { issuer, judge, untilJudged, counts, keySet } = await startVerifier(context, {
       refreshEvery: 500,
     });

@@ -36,13 +36,6 @@ describe('the roles claim', async () => {
 });
 
 describe('SVC_OAUTH_ROLES_CLAIM', () => {
-  test('can be scope', async () => {
-    const { expectAccepted, expectForbidden } = await gateFor('scope');
-
-    await expectAccepted({ scope: 'openid users.read' });
-    await expectForbidden({ roles: ['users.read'] });
-  });
-
   test('can be aud, which has the roles in tokens of the local issuer', async () => {
     const { issuer, expectAccepted, expectForbidden, expectRefused } = await gateFor('aud');
     const { audience } = issuer;
@@ -51,13 +44,6 @@ describe('SVC_OAUTH_ROLES_CLAIM', () => {
     await expectForbidden({ aud: [audience, 'users.write'] });
     await expectForbidden({ aud: audience });
     await expectRefused({ aud: ['users.read'] });
-  });
-
-  test('can be a URL, which is an ordinary name', async () => {
-    const name = 'https://example.com/roles';
-    const { expectAccepted } = await gateFor(name);
-
-    await expectAccepted({ [name]: ['users.read'] });
   });
 
   test('with dots names a member with this name if there is one, and otherwise the nested member', async () => {
