@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { callerOf } from '../stage/caller.ts';
 import { CHANGES, type ChangeBody } from '../stage/changes.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { freshKey } from '../stage/keyed.ts';
 import { freshAddress, readResponse, USERS, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
@@ -84,13 +85,9 @@ test('Cognito has no aud, and scopes that are not roles; the documented trigger 
 });
 
 test('instances with a second issuer serve the same users, and callers with one sub share actor and keys', async () => {
-  const first = await startService();
-  const issuer = await startIssuer();
-  const second = await startService({}, { database: first.database, issuer });
-  onTestFinished(async () => {
-    await second.stop();
-    await Promise.all([first.stop(), issuer.stop()]);
-  });
+  const first = await forThisTest(startService);
+  const issuer = await forThisTest(startIssuer);
+  const second = await forThisTest(startService, {}, { database: first.database, issuer });
   const key = { headers: { 'idempotency-key': freshKey() } };
   const [values, others] = [{ email: freshAddress() }, { email: freshAddress() }];
   const created = await readResponse(await first.call('POST', USERS, values, key));

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { startVerifier } from '../stage/keys.ts';
+import { times } from '../stage/times.ts';
 import type { IssuerKey } from '../stage/tokens.ts';
 import { BUSY_S } from '../stage/until.ts';
 
@@ -19,9 +20,7 @@ describe.concurrent('the keys', () => {
 
   test('are fetched once for any number of waiting tokens', async (context) => {
     const { issuer, judge } = await startVerifier(context);
-    const tokens = await Promise.all(
-      Array.from({ length: 50 }, (_, index) => issuer.sign({ jti: `${index}` })),
-    );
+    const tokens = await times(50, (index) => issuer.sign({ jti: `${index}` }));
     issuer.answer(async (_request, response) => {
       await sleep(200);
       response.end(JSON.stringify({ keys: issuer.keys.map(({ publicJwk }) => publicJwk) }));
@@ -145,10 +144,10 @@ describe.concurrent('many tokens with unknown keys', () => {
     const fetchedAt: number[] = [];
     for (let seconds = 0; seconds <= 6; seconds += 0.5) {
       const { fetches } = issuer;
-      const storm = Array.from({ length: 50 }, async (_, index) =>
+      const storm = await times(50, async (index) =>
         judge(await issuer.sign({}, unknownKey(seconds * 100 + index))),
       );
-      expect(new Set(await Promise.all(storm))).toEqual(new Set([401]));
+      expect(new Set(storm)).toEqual(new Set([401]));
       expect(await judge(await issuer.sign({ jti: `${seconds}` }))).toBe(200);
       if (issuer.fetches > fetches) fetchedAt.push(seconds);
       pass(0.5);
@@ -170,10 +169,10 @@ describe.concurrent('many tokens with a known kid and a bad signature', () => {
     for (let seconds = 0; seconds <= 140; seconds += 1) {
       const { fetches } = issuer;
       if (seconds === 100) issuer.answer((_request, response) => response.writeHead(500).end());
-      const storm = Array.from({ length: 5 }, async (_, n) =>
+      const storm = await times(5, async (n) =>
         judge(await forged(await issuer.sign({ jti: `${seconds} ${n}` }))),
       );
-      expect(new Set(await Promise.all(storm))).toEqual(new Set([401]));
+      expect(new Set(storm)).toEqual(new Set([401]));
       expect(issuer.fetches - fetches).toBeLessThanOrEqual(1);
       if (issuer.fetches > fetches) fetchedAt.push(seconds);
       pass(1);

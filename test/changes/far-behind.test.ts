@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { administratorOf } from '../stage/administration.ts';
 import { CHANGES, change, endOfFeed, nextOf, untilPolling } from '../stage/changes.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { readResponse, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
@@ -34,8 +35,7 @@ beforeAll(async () => void (await leaveChanges(MANY)));
 
 /** Starts another instance for one test. Resolves with a function that reads from it. */
 async function startFresh() {
-  const { call, stop } = await startService({}, service);
-  onTestFinished(stop);
+  const { call } = await forThisTest(startService, {}, service);
   return async (path: string) => readResponse(await call('GET', path));
 }
 

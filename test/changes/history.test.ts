@@ -13,8 +13,8 @@ import {
   nextOf,
   untilPolling,
 } from '../stage/changes.ts';
-import { settingsFor } from '../stage/opened-database.ts';
-import { createDatabase } from '../stage/postgres.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
+import { emptyDatabase } from '../stage/opened-database.ts';
 import { freshAddress, refusal, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
@@ -211,10 +211,11 @@ test('a page that ends with an excluded change has a cursor that is valid after 
 });
 
 test('while the migrations run, changes are 503 until the feed is complete, and nothing is 500', async () => {
-  const database = await createDatabase();
+  const { database, settings } = await emptyDatabase();
   const variables = { SVC_POSTGRES_MIGRATE: 'false' };
   const surroundings = { database, issuer: service.issuer };
-  const migrating = await startService(variables, surroundings, { waitsUntilReady: false });
+  const options = { waitsUntilReady: false };
+  const migrating = await forThisTest(startService, variables, surroundings, options);
   const statuses: string[] = [];
   const readFeeds = async () => {
     const paths = [CHANGES, of({ id: randomUUID() })];
@@ -230,9 +231,7 @@ test('while the migrations run, changes are 503 until the feed is complete, and 
     (send, engine) => run(observe(send), engine),
   ]);
   await readFeeds();
-  await migrate(settingsFor(database), Object.fromEntries(observed));
-  await migrating.stop();
-  await database.drop();
+  await migrate(settings, Object.fromEntries(observed));
 
   expect(statuses.filter((status, index) => status !== statuses[index - 1])).toEqual(['503,503', '200,404']);
 });

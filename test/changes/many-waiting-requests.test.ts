@@ -1,6 +1,6 @@
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { administratorOf } from '../stage/administration.ts';
 import { CHANGES, change, endOfFeed, nextOf, untilNothingPolls, untilPolling } from '../stage/changes.ts';
 import { createServiceResponse, type ServiceResponse } from '../stage/service-response.ts';
@@ -18,20 +18,12 @@ const { call, createUser } = service;
 
 const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
 const administrator = administratorOf(service);
-let token: string;
-
-beforeAll(async () => {
-  token = await service.issuer.sign();
-});
-
-afterAll(async () => {
-  agent.destroy();
-});
+afterAll(() => agent.destroy());
 
 /** Sends a request over a kept connection. `leave` disconnects. */
 function ask(target: string): { readonly response: Promise<ServiceResponse>; leave(): void } {
   const { hostname, port } = new URL(service.url);
-  const headers = { authorization: `Bearer ${token}` };
+  const headers = { authorization: service.authorization };
   const sent = request({ agent, host: hostname, port, path: target, headers });
   const response = new Promise<ServiceResponse>((resolve, reject) => {
     sent.on('error', reject);

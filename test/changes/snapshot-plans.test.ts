@@ -97,7 +97,6 @@ test('while a snapshot is open, each query reads as much as before, after any nu
   const after = await pagesOfLooks();
   await snapshot.release();
 
-  for (const title of Object.keys(looks)) expect([title, after[title]]).toEqual([title, expect.any(Number)]);
   for (const title of Object.keys(looks))
     expect(after[title], title).toBeLessThanOrEqual(3 * (before[title] ?? 0));
 }, 120_000);

@@ -3,6 +3,7 @@ import { administratorOf } from '../stage/administration.ts';
 import { freshKey } from '../stage/keyed.ts';
 import { freshAddress, readResponse, refusal, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { times } from '../stage/times.ts';
 
 const service = serviceUnderTest();
 const admin = administratorOf(service);
@@ -13,12 +14,10 @@ test('requests without a valid token and with invalid bodies are 401, without th
   const reader = { authorization: `Bearer ${await service.issuer.tokenFor('users.read')}` };
   const before = await admin.countSessions();
 
-  const responses = await Promise.all(
-    Array.from({ length: 300 }, async (_, index) => {
-      const init = { method: 'POST', body: '{"email": \u0000'.repeat(index), headers };
-      return readResponse(await fetch(`${service.url}${USERS}`, init));
-    }),
-  );
+  const responses = await times(300, async (index) => {
+    const init = { method: 'POST', body: '{"email": \u0000'.repeat(index), headers };
+    return readResponse(await fetch(`${service.url}${USERS}`, init));
+  });
 
   expect(responses).toEqual(responses.map(() => refusal('unauthorized_error', USERS)));
   expect((await service.call('POST', USERS, {}, { headers: reader })).status).toBe(403);
@@ -36,7 +35,7 @@ test('the pool has at most SVC_POSTGRES_POOL_SIZE connections, and readiness has
     service.call('POST', USERS, { email: freshAddress() }, { headers: { 'idempotency-key': freshKey() } }),
   ];
   for (let round = 0; round < 5; round += 1) await Promise.all(Array.from({ length: 30 }, send).flat());
-  await Promise.all(Array.from({ length: 20 }, () => fetch(`${service.url}/ready`)));
+  await times(20, () => fetch(`${service.url}/ready`));
 
   expect(await admin.countSessions()).toBeLessThanOrEqual(11);
 });

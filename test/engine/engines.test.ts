@@ -1,14 +1,13 @@
-import { expect, inject, onTestFinished, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { runMigrations } from '../../lib/migrations/index.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
-import { administer } from '../stage/administration.ts';
 import { isCitus } from '../stage/citus.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
-import { settingsFor } from '../stage/opened-database.ts';
-import { createDatabase } from '../stage/postgres.ts';
+import { emptyDatabase } from '../stage/opened-database.ts';
 import { addressOf, startProxy, through } from '../stage/proxy.ts';
 import { freshAddress } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
+import { times } from '../stage/times.ts';
 
 /** Features that an engine may lack. */
 const PECULIAR = [
@@ -53,12 +52,8 @@ test.each(ENGINES)(
 );
 
 test('concurrent migrations of a distributed engine have no lock, and all succeed', async () => {
-  const database = await createDatabase();
-  onTestFinished(async () => void (await database.drop()));
-  const postgres = settingsFor(database, { SVC_POSTGRES_ENGINE: 'distributed' });
-  await Promise.all(Array.from({ length: 8 }, () => runMigrations(postgres)));
-  const admin = await administer(database.name);
-  onTestFinished(admin.end);
+  const { admin, settings } = await emptyDatabase();
+  await times(8, () => runMigrations({ ...settings, engine: 'distributed' }));
 
   expect(await admin.query('SELECT count(*)::int FROM user_changes_head')).toEqual([{ count: 1 }]);
   expect(

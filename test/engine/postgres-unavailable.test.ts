@@ -1,10 +1,11 @@
 import { describe, expect, inject, test } from 'vitest';
-import { forAllTests } from '../stage/for-all-tests.ts';
+import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { addressOf, startProxy } from '../stage/proxy.ts';
 import { freshAddress, probe, readResponse, refusal, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { timed } from '../stage/timed.ts';
+import { times } from '../stage/times.ts';
 import { until } from '../stage/until.ts';
 
 const UNKNOWN = `${USERS}11111111-1111-1111-1111-111111111111`;
@@ -48,8 +49,8 @@ describe('while PostgreSQL is unavailable', () => {
       await until('/ready is 200', async () => (await fetch(`${service.url}/ready`)).ok, { seconds: 5 });
       const isStored = async () => (await call('POST', USERS, { email: freshAddress() })).status === 201;
       await until('a user is stored', isStored, { seconds: 5 });
-      const responses = await Promise.all(Array.from({ length: 100 }, () => call('GET', `${USERS}?limit=1`)));
-      expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 100 }, () => 200));
+      const responses = await times(100, () => call('GET', `${USERS}?limit=1`));
+      expect(responses.map(({ status }) => status)).toEqual(Array(100).fill(200));
     },
   );
 
@@ -70,9 +71,9 @@ describe('while PostgreSQL is unavailable', () => {
 });
 
 test('the service starts while PostgreSQL is unavailable, and becomes ready when it is available', async () => {
-  const proxy = await startProxy(inject('postgres'));
+  const proxy = await forThisTest(startProxy, inject('postgres'));
   await proxy.refuse();
-  const service = await startService(addressOf(proxy), undefined, { waitsUntilReady: false });
+  const service = await forThisTest(startService, addressOf(proxy), undefined, { waitsUntilReady: false });
   const ask = async (path: string) => readResponse(await service.call('GET', path));
 
   expect(await ask('/health')).toEqual(probe('healthy'));
@@ -89,7 +90,4 @@ test('the service starts while PostgreSQL is unavailable, and becomes ready when
   expect([200, 503]).toEqual(expect.arrayContaining([...statuses]));
   expect(await ask('/ready')).toEqual(probe('ready'));
   expect(await ask(USERS)).toMatchObject({ status: 200, body: [] });
-
-  await service.stop();
-  await proxy.stop();
 });

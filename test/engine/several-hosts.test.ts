@@ -6,6 +6,7 @@ import { errorResponse, messageOf, messagesThrough, READY_FOR_QUERY } from '../s
 import { startProxy, type TcpProxy } from '../stage/proxy.ts';
 import { probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { type Address, migrateAlone, serviceOver } from '../stage/service-over.ts';
+import { times } from '../stage/times.ts';
 import { until } from '../stage/until.ts';
 
 const one = forAllTests(() => startDisposablePostgres());
@@ -50,9 +51,7 @@ describe('the service uses, of several hosts,', () => {
     silent.stall();
     const service = await start([away, silent, one]);
 
-    const statuses = await Promise.all(
-      Array.from({ length: 30 }, async () => (await service.create()).status),
-    );
+    const statuses = await times(30, async () => (await service.create()).status);
     expect(new Set(statuses)).toEqual(new Set([201]));
   });
 
@@ -94,9 +93,7 @@ test('while no host accepts writes, reads are 200, writes 503 and /ready 200, un
   const undos = [await takesNoWrites(one), await takesNoWrites(other)];
   const service = await start([one, other]);
 
-  const reads = await Promise.all(
-    Array.from({ length: 20 }, async () => (await service.call('GET', USERS)).status),
-  );
+  const reads = await times(20, async () => (await service.call('GET', USERS)).status);
   expect(new Set(reads)).toEqual(new Set([200]));
   expect(await service.create()).toEqual(refusal('service_unavailable_error', USERS));
   expect(await service.call('GET', '/ready')).toEqual(probe('ready'));
@@ -104,7 +101,7 @@ test('while no host accepts writes, reads are 200, writes 503 and /ready 200, un
   await undos[1]?.();
   await service.untilWritten();
   // No connection to the host without writes is left.
-  const created = await Promise.all(Array.from({ length: 30 }, () => service.create()));
+  const created = await times(30, service.create);
   expect(new Set(created.map(({ status }) => status))).toEqual(new Set([201]));
   for (const response of created) expect(await hasUser(other, response)).toBe(true);
   await until('it has no connection', async () => (await one.countSessions()) === 0);
