@@ -1,22 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { accept } from '../accept/accept.ts';
 import { startBalancer } from '../lab/stage/balancer.ts';
+import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { startTwoInstances } from './two-instances.ts';
 
-let instances: Awaited<ReturnType<typeof startTwoInstances>>;
-
-beforeAll(async () => {
-  instances = await startTwoInstances();
-  expect(new Set(instances.ports).size).toBe(2);
-});
-
-afterAll(() => instances.stop());
+const instances = forAllTests(startTwoInstances);
 
 test.each(['nginx', 'haproxy'] as const)('two instances behind %s hold as one does', async (program) => {
-  const balancer = await startBalancer(program, instances.ports);
+  const balancer = await forThisTest(startBalancer, program, instances.ports);
   const { code, report } = await accept([balancer.url, '--profile', 'full'], instances.credentials);
-  await balancer.stop();
 
   expect(code, report).toBe(0);
 });
@@ -25,7 +18,7 @@ test.each(['nginx', 'haproxy'] as const)(
   'behind %s, a 503 has Retry-After and is a problem, without PostgreSQL and without instances',
   async (program) => {
     const own = await startTwoInstances();
-    const balancer = await startBalancer(program, own.ports);
+    const balancer = await forThisTest(startBalancer, program, own.ports);
     await own.database.drop();
     const refusals: unknown[] = [];
     const look = async () => {
@@ -41,7 +34,6 @@ test.each(['nginx', 'haproxy'] as const)(
     for (const until = Date.now() + 3000; Date.now() < until; await sleep(200)) await look();
     await own.stop();
     await look();
-    await balancer.stop();
 
     const refusal = [503, 'application/problem+json', '1', 'urn:svc:error:service_unavailable_error'];
     expect(refusals).toEqual(refusals.map(() => refusal));

@@ -2,6 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { expect, test } from 'vitest';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 
@@ -32,9 +33,9 @@ test.each(Object.keys(SHAPES))(
   'with the settings for %s, its tokens grant the roles that they name',
   async (name) => {
     const settings = parseEnv(readFileSync(join(FOLDER, `${name}.env`), 'utf8'));
-    const issuer = await startIssuer();
+    const issuer = await forThisTest(startIssuer);
     // The keys are those of the tests' issuer. Everything else is as in the example.
-    const service = await startService({ ...settings, SVC_OAUTH_JWKS_URI: issuer.jwksUri });
+    const service = await forThisTest(startService, { ...settings, SVC_OAUTH_JWKS_URI: issuer.jwksUri });
     const { SVC_OAUTH_ISSUER: iss, SVC_OAUTH_AUDIENCE: audiences } = settings;
     const aud = audiences?.split(',').at(-1);
     const call = async (roles: string[], method: string, body?: object) => {
@@ -49,9 +50,6 @@ test.each(Object.keys(SHAPES))(
       await call(['users.write'], 'GET'),
       await call([], 'GET'),
     ];
-    await service.stop();
-    await issuer.stop();
-
     expect(statuses).toEqual([200, 201, 403, 403]);
   },
 );

@@ -20,18 +20,6 @@ type Executed = {
   readonly executedSteps: readonly (Executed | (Step & { readonly type: 'step' }))[];
 };
 
-/** What became of the workflows of a run. */
-export type Run = {
-  /** The workflows that hold, and those that do not. */
-  readonly passed: readonly string[];
-  readonly failed: readonly string[];
-  /** All steps in their order. */
-  readonly steps: readonly Step[];
-  /** The exit code and the output. */
-  readonly code: number;
-  readonly printed: string;
-};
-
 /** Runs a command of Redocly CLI in a shell, in the folder of the project as a reader does. */
 export async function shell(command: string, variables: NodeJS.ProcessEnv = {}) {
   const PATH = `${dirname(process.execPath)}:${join(ROOT, 'node_modules/.bin')}:${process.env.PATH}`;
@@ -44,8 +32,11 @@ export async function shell(command: string, variables: NodeJS.ProcessEnv = {}) 
   );
 }
 
-/** Runs a command of Respect, to which options can be added at its end. */
-export async function respect(command: string, variables: NodeJS.ProcessEnv): Promise<Run> {
+/**
+ * Runs a command of Respect, to which options can be added at its end. Resolves with the names of the workflows that hold
+ * and of those that do not, all steps in their order, the exit code and the output.
+ */
+export async function respect(command: string, variables: NodeJS.ProcessEnv) {
   const folder = mkdtempSync(join(tmpdir(), 'user-management-respect-'));
   const report = join(folder, 'report.json');
   const ended = await shell(`${command} --json-output ${report}`, variables);

@@ -1,4 +1,3 @@
-import { freePort } from '../../host/development/free-port.ts';
 import { startTokenIssuer } from '../../host/development/token-issuer.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { untilReady } from '../stage/built-service.ts';
@@ -8,10 +7,9 @@ import { environmentOf } from '../stage/service.ts';
 /** Two instances of the built service over one database, whose tokens come from an issuer with a token endpoint. */
 export async function startTwoInstances() {
   const audience = 'user-management-service';
-  const [database, port] = await Promise.all([createDatabase(), freePort()]);
-  const issuer = await startTokenIssuer({ audience, port });
+  const [database, issuer] = await Promise.all([createDatabase(), startTokenIssuer({ audience, port: 0 })]);
   const environment = {
-    ...environmentOf(database, { issuer: issuer.issuer, jwksUri: issuer.jwksUri, audience }),
+    ...environmentOf(database, { ...issuer, audience }),
     SVC_OAUTH_ROLES_CLAIM: 'aud',
   };
   const hosts = await Promise.all([startBuiltHost(environment), startBuiltHost(environment)]);

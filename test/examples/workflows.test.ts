@@ -1,11 +1,12 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { startBalancer } from '../lab/stage/balancer.ts';
 import { startFunctions } from '../parity/ways.ts';
 import { callerOf } from '../stage/caller.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { startHttpFront } from '../stage/http-front.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { cursorOf, respect, type Step, shell } from './respect.ts';
@@ -29,23 +30,15 @@ type Workflows = {
 const arazzo: Workflows = parse(readFileSync(join(INFRA, 'workflows.arazzo.yaml'), 'utf8'));
 const names = arazzo.workflows.map(({ workflowId }) => workflowId);
 
-let instances: Awaited<ReturnType<typeof startTwoInstances>>;
+const instances = forAllTests(startTwoInstances);
+const functions = forAllTests(() => startFunctions(instances.environment));
+const front = forAllTests(() => startHttpFront(functions.send));
+const nginx = forAllTests(() => startBalancer('nginx', instances.ports));
+const WAYS = { 'the host': instances, 'the functions': front, nginx };
 let token: string;
-const urls: Record<string, string> = {};
-const stops: (() => Promise<void>)[] = [];
 
 beforeAll(async () => {
-  instances = await startTwoInstances();
-  const functions = await startFunctions(instances.environment);
-  const front = await startHttpFront(functions.send);
-  const nginx = await startBalancer('nginx', instances.ports);
-  Object.assign(urls, { 'the host': instances.url, 'the functions': front.url, nginx: nginx.url });
-  stops.push(nginx.stop, front.stop, functions.stop, instances.stop);
   token = await instances.issueToken({ clientId: 'workflows' });
-});
-
-afterAll(async () => {
-  for (const stop of stops) await stop();
 });
 
 let runs = 0;
@@ -94,7 +87,7 @@ test('each criterion fails its workflow if its opposite is expected', { timeout:
     file,
     stringify({ ...arazzo, sourceDescriptions, workflows: wrong }, { aliasDuplicateObjects: false }),
   );
-  const { code, passed, failed } = await runAt(urls['the host'] as string, { file });
+  const { code, passed, failed } = await runAt(instances.url, { file });
   rmSync(folder, { recursive: true });
 
   // The inputs of the page do not lead to these steps.
@@ -132,17 +125,16 @@ function opposite({ condition, ...rest }: Criterion): Criterion {
   return { ...rest, condition: condition.replace(/ (==|!=|<=|>) /, (_, sign) => ` ${OPPOSITES[sign]} `) };
 }
 
-describe.each(['the host', 'the functions', 'nginx'])('through %s', (way) => {
-  const url = () => urls[way] as string;
+describe.each(Object.entries(WAYS))('through %s', (_, way) => {
   const call = (...request: Parameters<ReturnType<typeof callerOf>>) =>
-    callerOf(url(), { sign: async () => token })(...request);
+    callerOf(way.url, { sign: async () => token })(...request);
   const create = async (email: string) =>
     (await (await call('POST', '/api/v1/users/', { email })).json()) as { id: string };
   const bodyOf = (step: Step | undefined) =>
     step?.response.body as readonly { id: string; subject: string }[];
 
   test('the command of the page runs all workflows, and all hold', async () => {
-    const { code, printed, passed, failed } = await runAt(url());
+    const { code, printed, passed, failed } = await runAt(way.url);
 
     expect([code, failed], printed).toEqual([0, []]);
     expect(passed).toEqual(names);
@@ -155,7 +147,7 @@ describe.each(['the host', 'the functions', 'nginx'])('through %s', (way) => {
     const read: string[] = [];
     const pages: number[] = [];
     for (let page: string | undefined = 'first'; page; ) {
-      const { code, printed, steps } = await runAt(url(), { page, options: '--workflow page-through-all' });
+      const { code, printed, steps } = await runAt(way.url, { page, options: '--workflow page-through-all' });
       expect(code, printed).toBe(0);
       const last = steps.at(-1);
       read.push(...bodyOf(last).map(({ id }) => id));
@@ -170,7 +162,10 @@ describe.each(['the host', 'the functions', 'nginx'])('through %s', (way) => {
 
   test('mirror-by-the-changes, once for each change, gives what was written', async () => {
     const follow = async (since: string | undefined) => {
-      const run = await runAt(url(), { since: since as string, options: '--workflow mirror-by-the-changes' });
+      const run = await runAt(way.url, {
+        since: since as string,
+        options: '--workflow mirror-by-the-changes',
+      });
       expect(run.code, run.printed).toBe(0);
       return run.steps;
     };
@@ -191,7 +186,7 @@ describe.each(['the host', 'the functions', 'nginx'])('through %s', (way) => {
   test('wait-for-changes gets the change that comes while it waits', async () => {
     const created: string[] = [];
     let isWaiting = true;
-    const waiting = runAt(url(), { options: '--workflow wait-for-changes' }).finally(() => {
+    const waiting = runAt(way.url, { options: '--workflow wait-for-changes' }).finally(() => {
       isWaiting = false;
     });
     while (isWaiting) {
