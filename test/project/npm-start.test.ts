@@ -1,14 +1,9 @@
 import { appendFileSync, mkdirSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { copyOfProject, npm, removeProject } from '../stage/project-copy.ts';
 
-let folder: string;
-
-beforeAll(() => {
-  folder = copyOfProject();
-});
-
+const folder = copyOfProject();
 afterAll(() => removeProject(folder));
 
 /** Starts the built host without settings. It runs if it names them. */
