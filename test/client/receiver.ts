@@ -72,9 +72,3 @@ export async function startReceiver(secrets: readonly string[], tls?: ServerOpti
     },
   };
 }
-
-/** The first of those with the same id, in their order. */
-export function firstById<One extends { readonly id: string }>(all: readonly One[]): One[] {
-  const ids = new Set<string>();
-  return all.filter(({ id }) => !ids.has(id) && ids.add(id));
-}
