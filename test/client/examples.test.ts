@@ -1,49 +1,89 @@
-import pg from 'pg';
+import { execFileSync } from 'node:child_process';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startAcceptable } from '../accept/stage.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
-import { runtimes, startFolder } from './folder.ts';
-import { examples } from './readme.ts';
+import { inDatabase } from '../stage/rows.ts';
+import { openPrograms } from './programs.ts';
 
-const titles = examples('', '').map(({ title }) => title);
+const CLIENT = join(import.meta.dirname, '../../infra/client');
+const RUNTIMES = join(import.meta.dirname, 'runtimes/node_modules');
+
+/** The installed runtimes: the name of each, and the arguments that run a program in it. */
+const runtimes = [
+  { name: `Node ${process.versions.node}`, words: [process.execPath] },
+  ...installed('Node 20', 'node-20/bin/node'),
+  ...installed('Bun', '@oven/bun-*/bin/bun', 'run'),
+  ...installed('Deno', '@deno/*/deno', 'run', '--allow-net', '--no-prompt'),
+];
+
+function installed(name: string, pattern: string, ...words: readonly string[]) {
+  const paths = globSync(pattern, { cwd: RUNTIMES });
+  return paths.map((path) => ({ name, words: [join(RUNTIMES, path), ...words] }));
+}
+
+const sections = readFileSync(join(CLIENT, 'README.md'), 'utf8').split(/^## /m);
+const blocks = sections.flatMap((section) =>
+  [...section.matchAll(/^```ts\n(.*?)^```/gms)].map(([, code = '']) => ({ section, code })),
+);
+/** The client that the first example creates. Every example begins with it. */
+const [CREATION = ''] = /^.*?^\}\);\n/ms.exec(blocks[0]?.code ?? '') ?? [];
+
+const EXAMPLES = blocks.map(({ section, code }, index) => ({
+  title: `${index + 1}. ${section.split('\n', 1)[0]}`,
+  file: `example-${index + 1}`,
+  program: index === 0 ? code : CREATION + code,
+  /** The text after `//` of a call that prints, with several lines for several calls. */
+  prints: [...code.matchAll(/console\.log\(.*?\/\/ (.*)$/gm)].flatMap(([, lines = '']) =>
+    lines.split(' // '),
+  ),
+}));
 
 const service = forAllTests(startAcceptable);
-const folder = forAllTests(startFolder);
-let database: pg.Client;
+const programs = openPrograms({
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  skipLibCheck: false,
+});
 
+// As a new user does: the client is installed from its archive.
 beforeAll(async () => {
-  database = new pg.Client({ ...service.database, database: service.database.name, ssl: false });
-  await database.connect();
-  const found = examples(service.url, service.credentials.ACCEPT_TOKEN_URL);
-  await folder.compile(Object.fromEntries(found.map(({ title, program }) => [fileOf(title), program])));
-  return () => database.end();
+  const npm = (cwd: string, ...words: readonly string[]) =>
+    execFileSync('npm', words, { cwd, encoding: 'utf8' }).trim();
+  // The suite has built the client, and other tests use the build.
+  const archive = npm(CLIENT, 'pack', '--ignore-scripts', '--silent', '--pack-destination', programs.folder);
+  npm(programs.folder, 'install', '--silent', '--no-audit', '--no-fund', programs.pathOf(archive));
+  for (const { file, program } of EXAMPLES)
+    programs.write(
+      `${file}.ts`,
+      program
+        .replaceAll('https://users.example.com', service.url)
+        .replaceAll('https://identity.example.com/oauth2/token', service.credentials.ACCEPT_TOKEN_URL),
+    );
+  await programs.run(process.execPath, join(CLIENT, 'node_modules/.bin/tsc'), '-p', '.');
+  return programs.remove;
 });
 
-beforeEach(async () => {
-  await database.query('DELETE FROM users');
-  await database.query('DELETE FROM idempotency_keys');
-});
-
-const fileOf = (title: string) => `example-${Number.parseInt(title, 10)}`;
+beforeEach(() => inDatabase(service.database, 'DELETE FROM users', 'DELETE FROM idempotency_keys'));
 
 test('every example is tested', () => {
-  expect(titles.length).toBeGreaterThanOrEqual(11);
+  expect(EXAMPLES.length).toBeGreaterThanOrEqual(11);
 });
 
 test.runIf(process.platform === 'linux' && process.arch === 'x64')(
   'the client is tested in four runtimes',
   () => {
-    const [node, ...others] = runtimes.map(({ name }) => name);
+    const names = runtimes.map(({ name }) => name);
 
-    expect(node).toMatch(/^Node 24/);
-    expect(others).toEqual(['Node 20', 'Bun', 'Deno']);
+    expect(names).toEqual([expect.stringMatching(/^Node 24/), 'Node 20', 'Bun', 'Deno']);
   },
 );
 
-describe.each(runtimes)('in $name', (runtime) => {
-  test.each(titles)('the example %s prints the documented lines', async (title) => {
-    const example = examples('', '').find((one) => one.title === title);
+describe.each(runtimes)('in $name', ({ words: [program = '', ...words] }) => {
+  test.each(EXAMPLES)('the example $title prints the documented lines', async ({ file, prints }) => {
+    const printed = await programs.run(program, ...words, `${file}.js`);
 
-    expect(await folder.run(runtime, fileOf(title))).toEqual(example?.prints);
+    expect(printed.split('\n').slice(0, -1)).toEqual(prints);
   });
 });
