@@ -112,19 +112,3 @@ test.each<[readonly string[], RegExp]>([
 ])('users %j is wrong use: exit code 2', async (words, message) => {
   expect(await run(words)).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
 });
-
-test('a response that is not the service’s is exit code 1, also a 404', async () => {
-  const front = await startBreaking({
-    onResponse: () => ({ status: 404, headers: { 'content-type': 'text/html' }, body: '<h1>Not found</h1>' }),
-  });
-  for (const words of [
-    ['get', UUID],
-    ['get', 'a@example.com'],
-    ['changes', UUID],
-  ])
-    expect(await run(words, { USERS_URL: front.url })).toMatchObject({
-      code: 1,
-      stdout: '',
-      stderr: expect.stringMatching(/^unexpected response 404: /),
-    });
-});
