@@ -1,7 +1,8 @@
-import { afterEach, beforeAll, onTestFinished } from 'vitest';
+import { afterEach, beforeAll } from 'vitest';
 import type { Breaking } from '../accept/faults.ts';
 import { startAcceptable, startBreaking } from '../accept/stage.ts';
-import { forAllTests } from '../stage/for-all-tests.ts';
+import { callerOf } from '../stage/caller.ts';
+import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { openFiles, startCommand, variablesFor } from './command.ts';
 
 type CommandOptions = Parameters<typeof startCommand>[2];
@@ -13,9 +14,10 @@ type CommandOptions = Parameters<typeof startCommand>[2];
 export function acceptableUnderTest() {
   const files = openFiles();
   const service = forAllTests(startAcceptable);
-  let given: NodeJS.ProcessEnv;
+  /** The variables with which the command calls the service. */
+  const given: NodeJS.ProcessEnv = {};
   beforeAll(async () => {
-    given = await variablesFor(service);
+    Object.assign(given, await variablesFor(service));
     return files.remove;
   });
 
@@ -39,10 +41,7 @@ export function acceptableUnderTest() {
   return {
     files,
     service,
-    /** The variables with which the command calls the service. */
-    get variables() {
-      return given;
-    },
+    variables: given,
     /** Starts the command, which ends with its test. */
     start,
     /** Runs the command to its end. */
@@ -55,18 +54,11 @@ export function acceptableUnderTest() {
     },
     /** The content of the response to a request of another caller; undefined without content. */
     async call(method: string, path = '', body?: object) {
-      const response = await fetch(`${service.url}/api/v1/users/${path}`, {
-        method,
-        headers: { authorization: `Bearer ${given.USERS_TOKEN}`, 'content-type': 'application/json' },
-        ...(body && { body: JSON.stringify(body) }),
-      });
+      const send = callerOf(service.url, { sign: async () => String(given.USERS_TOKEN) });
+      const response = await send(method, `/api/v1/users/${path}`, body);
       return response.status === 204 ? undefined : response.json();
     },
     /** Starts a proxy that breaks the service, until the test ends. */
-    async startBreaking(fault: Breaking) {
-      const front = await startBreaking(service.url, fault);
-      onTestFinished(() => front.stop());
-      return front;
-    },
+    startBreaking: (fault: Breaking) => forThisTest(startBreaking, service.url, fault),
   };
 }

@@ -54,11 +54,11 @@ export function runCommand(...parameters: Parameters<typeof startCommand>): Prom
 }
 
 /** The variables with which the command calls this service, with a token of its own. */
-export async function variablesFor(
-  { url, tokens }: { readonly url: string; readonly tokens: TokenIssuer },
-  expiresIn = 3600,
-): Promise<NodeJS.ProcessEnv> {
-  return { USERS_URL: url, USERS_TOKEN: await tokens.issueToken({ clientId: 'command', expiresIn }) };
+export async function variablesFor(service: {
+  url: string;
+  tokens: TokenIssuer;
+}): Promise<NodeJS.ProcessEnv> {
+  return { USERS_URL: service.url, USERS_TOKEN: await service.tokens.issueToken({ clientId: 'command' }) };
 }
 
 /** A folder for files of a test. */

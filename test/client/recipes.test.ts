@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import pg from 'pg';
-import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { startAcceptable } from '../accept/stage.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { acceptableUnderTest } from './acceptable-under-test.ts';
 import { type Ended, MAIN, openFiles, toLines, usersNamed, variablesFor } from './command.ts';
@@ -161,8 +162,7 @@ test('an export of Auth0 is imported: ids and states are kept, and the second us
 });
 
 test('an export of this service is imported into another instance: states and external ids are kept', async () => {
-  const other = await startAcceptable();
-  onTestFinished(other.stop);
+  const other = await forThisTest(startAcceptable);
   const inactive = [
     { email: 'moved.1@example.com', is_active: true, external_id: 'm1' },
     { email: 'moved.2@example.com', is_active: false, external_id: 'm2' },

@@ -2,10 +2,11 @@ import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
-import { forAllTests } from '../stage/for-all-tests.ts';
+import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import type { RawResponse } from '../stage/raw-request.ts';
 import { until } from '../stage/until.ts';
 import { acceptableUnderTest } from './acceptable-under-test.ts';
@@ -159,7 +160,7 @@ describe('a delivery', () => {
 });
 
 describe('a receiver that fails', () => {
-  const raw = (text: string) => (_: unknown, response: ServerResponse) => void response.socket?.end(text);
+  const raw = (bytes: string) => (_: unknown, response: ServerResponse) => void response.socket?.end(bytes);
   const FAILURES: Readonly<Record<string, Respond>> = {
     redirects: (_, response, attempt) =>
       void response.writeHead([302, 307, 308][attempt - 1] ?? 500, { location: '/elsewhere' }).end(),
@@ -246,8 +247,8 @@ describe('a receiver that fails', () => {
       '-x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=receiver -addext subjectAltName=IP:127.0.0.1';
     const words = `req ${options} -keyout key.pem -out cert.pem`.split(' ');
     execFileSync('openssl', words, { cwd: files.folder, stdio: 'ignore' });
-    const secure = await startReceiver(SECRETS, { key: files.read('key.pem'), cert: files.read('cert.pem') });
-    onTestFinished(secure.stop);
+    const tls = { key: files.read('key.pem'), cert: files.read('cert.pem') };
+    const secure = await forThisTest(startReceiver, SECRETS, tls);
     const [right, wrong] = [secure.url, secure.url.replace('127.0.0.1', 'localhost')];
     await create(1);
     const refused = async (to: string, variables: NodeJS.ProcessEnv) => {
@@ -378,8 +379,7 @@ test('a service that fails is reported and asked again, and nothing is lost', as
 });
 
 test('the receiver of these tests finds a wrong signature of each secret', async () => {
-  const judge = await startReceiver(SECRETS);
-  onTestFinished(judge.stop);
+  const judge = await forThisTest(startReceiver, SECRETS);
   const at = String(Math.floor(Date.now() / 1000));
   const headers = { 'webhook-id': '1', 'webhook-timestamp': at, 'webhook-signature': 'v1,AAAA' };
   await fetch(judge.url, { method: 'POST', body: '{}', headers });
@@ -395,10 +395,7 @@ test('the receiver of the page accepts signed changes once, and refuses others',
   const port = await freePort();
   const env = { PORT: String(port), USERS_RELAY_SECRET: SECRETS[0] };
   const child = spawn(process.execPath, [files.pathOf('receiver.mjs')], { env });
-  let printed = '';
-  child.stdout.setEncoding('utf8').on('data', (part: string) => {
-    printed += part;
-  });
+  const printed = text(child.stdout);
   const [id] = await create(1);
   await call('PATCH', id, { full_name: 'changed' });
   const before = stored();
@@ -409,7 +406,7 @@ test('the receiver of the page accepts signed changes once, and refuses others',
   const forged = await fetch(to, { method: 'POST', body: '{}', headers: { 'webhook-id': '1' } });
   child.kill();
 
-  expect(printed).toBe(`user.created ${id}\nuser.updated ${id}\n`);
+  expect(await printed).toBe(`user.created ${id}\nuser.updated ${id}\n`);
   expect(forged.status).toBe(401);
 });
 
