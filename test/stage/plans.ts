@@ -14,20 +14,20 @@ type PlanNode = {
 
 /** The plans of statements on this connection: with known values, and as a named statement for all values. */
 export function plansOver(client: pg.Client) {
+  async function explain(statement: string, parameters: readonly unknown[] = []) {
+    const explained = `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${statement}`;
+    const { rows } = await client.query(explained, [...parameters]);
+    return costOf(rows[0]['QUERY PLAN'][0].Plan);
+  }
+
   return {
-    async known({ sql, parameters }: Statement) {
-      const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${sql}`, [...parameters]);
-      return costOf(rows[0]['QUERY PLAN'][0].Plan);
-    },
+    known: ({ sql, parameters }: Statement) => explain(sql, parameters),
     async named({ sql, parameters }: Statement) {
       const values = parameters.map(literalOf);
       await client.query(`SET plan_cache_mode = force_generic_plan; PREPARE statement AS ${sql}`);
-      const given = values.length > 0 ? `(${values})` : '';
-      const { rows } = await client.query(
-        `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE statement ${given}`,
-      );
+      const cost = await explain(`EXECUTE statement ${values.length > 0 ? `(${values})` : ''}`);
       await client.query('DEALLOCATE statement; RESET plan_cache_mode');
-      return costOf(rows[0]['QUERY PLAN'][0].Plan);
+      return cost;
     },
   };
 }
