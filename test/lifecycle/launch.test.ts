@@ -168,7 +168,7 @@ describe('npm run dev with other settings', { timeout: 180_000 }, () => {
   ])('ends with exit code 1 and names the setting for %s', async (_case, variables, message) => {
     const development = await start(variables);
 
-    expect(await development.exited).toBe(1);
+    expect(await development.exited).toEqual({ code: 1, signal: null });
     expect(development.errors()).toMatch(message);
     expect(development.errors()).not.toMatch(/\n +at /);
   });
@@ -178,7 +178,7 @@ describe('npm run dev with other settings', { timeout: 180_000 }, () => {
     await using _server = await startSilentServer(port, '0.0.0.0');
     const development = await start({ SVC_PORT: String(port) });
 
-    expect(await development.exited).toBe(1);
+    expect(await development.exited).toEqual({ code: 1, signal: null });
     expect(development.errors()).toMatch(
       new RegExp(
         `^Port ${port} is taken by another program\\. Choose another one:\n\n  SVC_PORT=\\d+ npm run dev$`,
@@ -188,9 +188,10 @@ describe('npm run dev with other settings', { timeout: 180_000 }, () => {
   });
 
   test('ends everything that it started, in reverse order, after Ctrl-C', async () => {
-    const { untilBanner, stop, printed } = await start({});
+    const { untilBanner, interrupt, exited, printed } = await start({});
     await untilBanner();
-    const code = await stop();
+    interrupt();
+    const { code } = await exited;
 
     const ended = printed().match(/^ {2}.* stopped$/gm);
     expect({ code, ended }).toEqual({

@@ -1,12 +1,10 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { closeSync, cpSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FunctionResult } from '../../lib/lambda.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { builtHost } from './build.ts';
-import type { Line } from './built-host.ts';
+import { type Line, startProcess } from './process.ts';
 import { startRuntimeApi } from './runtime-api.ts';
 import { until } from './until.ts';
 
@@ -52,17 +50,15 @@ export async function startFunction(
   const task = join(folder, 'task');
   cpSync(bundleOf(operationId), task, { recursive: true });
   const api = await startRuntimeApi();
-  const [output, errors] = [join(folder, 'output'), join(folder, 'errors')];
-  const descriptors = [openSync(output, 'a'), openSync(errors, 'a')] as const;
-  const child = spawn(process.execPath, [...nodeOptions, CLIENT], {
-    cwd: task,
-    env: { ...ENVIRONMENT, AWS_LAMBDA_RUNTIME_API: api.address, LAMBDA_TASK_ROOT: task, ...variables },
-    stdio: ['ignore', ...descriptors],
-  });
-  const exited = once(child, 'exit').then(api.exit);
-  for (const descriptor of descriptors) closeSync(descriptor);
+  const { exited, printed, errors, signal, remove } = startProcess(
+    [process.execPath, ...nodeOptions, CLIENT],
+    {
+      cwd: task,
+      env: { ...ENVIRONMENT, AWS_LAMBDA_RUNTIME_API: api.address, LAMBDA_TASK_ROOT: task, ...variables },
+    },
+  );
+  void exited.then(api.exit);
 
-  const printed = () => readFileSync(output, 'utf8');
   return {
     invoke: api.invoke,
     /** The result of an invocation. Throws the error of the function. */
@@ -73,19 +69,18 @@ export async function startFunction(
     },
     /** The output so far. */
     printed,
-    errors: () => readFileSync(errors, 'utf8'),
+    errors,
     /** The lines of the output that are JSON: events and spans. */
     lines: (): readonly Line[] => (printed().match(/^\{.*$/gm) ?? []).map((line) => JSON.parse(line)),
     /** Stops the process between two invocations, as AWS Lambda does. */
     async freeze(): Promise<void> {
       await until('the function is idle', () => api.isIdle);
-      child.kill('SIGSTOP');
+      signal('SIGSTOP');
     },
-    thaw: () => child.kill('SIGCONT'),
-    signal: (name: NodeJS.Signals) => child.kill(name),
+    thaw: () => signal('SIGCONT'),
+    signal,
     async stop(): Promise<void> {
-      child.kill('SIGKILL');
-      await exited;
+      await remove();
       api.stop();
       rmSync(folder, { recursive: true });
     },

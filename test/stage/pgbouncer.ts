@@ -1,13 +1,11 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../../host/development/free-port.ts';
 import { isListening } from './listening.ts';
+import { startProcess } from './process.ts';
 import type { PostgresServer } from './rows.ts';
-import { until } from './until.ts';
 
 const PGBOUNCER = '/usr/sbin/pgbouncer';
 
@@ -45,19 +43,15 @@ export async function startPgBouncer(
   await chmod(folder, 0o777);
   await chmod(log, 0o666);
   const identity = process.getuid?.() === 0 ? ['--user', 'nobody'] : [];
-  const child = spawn(PGBOUNCER, ['--quiet', ...identity, file], { stdio: 'ignore' });
-  await until('PgBouncer listens', () => {
-    if (child.exitCode !== null) throw new Error(`PgBouncer has ended: see ${log}`);
-    return isListening(port);
-  });
+  const pooler = startProcess([PGBOUNCER, '--quiet', ...identity, file], { env: process.env });
+  await pooler.find('PgBouncer listens', () => isListening(port));
 
   return {
     host: '127.0.0.1',
     port,
     log: () => readFile(log, 'utf8'),
     async stop(): Promise<void> {
-      child.kill('SIGKILL');
-      await once(child, 'exit');
+      await pooler.remove();
       await rm(folder, { recursive: true });
     },
   };

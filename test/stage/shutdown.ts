@@ -1,4 +1,5 @@
-import type { BuiltHost, Exit, Line } from './built-host.ts';
+import type { BuiltHost } from './built-host.ts';
+import type { Exit, Line } from './process.ts';
 
 /** The end of a process after a signal, and the seconds until then. */
 export async function endedBy(

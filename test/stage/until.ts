@@ -6,12 +6,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
  */
 export const BUSY_S = 5;
 
-type Patience = { readonly seconds?: number; readonly every?: number };
+/** The longest wait in seconds, and the pause between two looks in milliseconds. */
+export type Patience = { readonly seconds?: number; readonly every?: number };
+
+/** A value, or undefined or false while there is none. */
+export type Look<Value> = () => Value | undefined | false | Promise<Value | undefined | false>;
 
 /** The first value of `look` other than undefined and false. Throws if there is none in time. */
 export async function until<Value>(
   what: string,
-  look: () => Value | undefined | false | Promise<Value | undefined | false>,
+  look: Look<Value>,
   { seconds = 30, every = 20 }: Patience = {},
 ): Promise<Value> {
   const deadline = performance.now() + seconds * 1000;

@@ -1,5 +1,6 @@
-import type { BuiltHost, Line } from '../../stage/built-host.ts';
+import type { BuiltHost } from '../../stage/built-host.ts';
 import type { DisposablePostgres } from '../../stage/disposable-postgres.ts';
+import type { Line } from '../../stage/process.ts';
 import { drainEvents, endedBy } from '../../stage/shutdown.ts';
 import { until } from '../../stage/until.ts';
 import { createCaller } from '../load/caller.ts';
