@@ -40,8 +40,8 @@ test('with the table locked 200 requests are 503 before it is free, and the prob
   );
   await lock.release();
   await until('it serves again', async () => (await call('GET', USERS)).ok);
-  const sessions = await administrator.countSessions(database.name);
-  await administrator.end();
+  const sessions = await administrator.countSessions();
+  await administrator.stop();
 
   expect(answers).toEqual(answers.map(() => refusal('service_unavailable_error', USERS)));
   expect(probes).toEqual([200, 200, 200, 200]);

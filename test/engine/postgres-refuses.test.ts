@@ -20,7 +20,7 @@ beforeAll(async () => {
   return async () => {
     await admin.query(`DROP DATABASE ${database} WITH (FORCE)`);
     await admin.query(`DROP ROLE ${role}`);
-    await admin.end();
+    await admin.stop();
   };
 });
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { administer } from '../stage/administration.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { CHANGES, change, endOfFeed, untilPolling } from '../stage/changes.ts';
@@ -15,8 +15,7 @@ let administrator: Awaited<ReturnType<typeof administer>>;
 
 async function start(variables = {}) {
   service = await forThisTest(startBuiltService, variables);
-  administrator = await administer(service.database.name);
-  onTestFinished(administrator.end);
+  administrator = await forThisTest(administer, service.database.name);
 }
 
 const call = async (...request: Parameters<typeof service.call>) =>

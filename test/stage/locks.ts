@@ -1,15 +1,12 @@
-import pg from 'pg';
-import type { PostgresServer } from './rows.ts';
+import { connectToDatabase, type PostgresServer } from './rows.ts';
 import { until } from './until.ts';
-
-type Database = Pick<PostgresServer, 'host' | 'port' | 'user' | 'password'> & { readonly name: string };
 
 /**
  * Runs statements in a transaction of its own that stays open and keeps its locks until `release()`, which rolls back,
  * or until `commit()`.
  */
-export async function hold(database: Database, ...statements: readonly string[]) {
-  const client = await connect(database);
+export async function hold(database: PostgresServer, ...statements: readonly string[]) {
+  const client = await connectToDatabase(database);
   for (const statement of ['BEGIN', ...statements]) await client.query(statement);
   return {
     release: () => client.end(),
@@ -21,14 +18,15 @@ export async function hold(database: Database, ...statements: readonly string[])
 }
 
 /** Locks the whole table of users, so that every statement on it waits. */
-export const holdUsers = (database: Database) => hold(database, 'LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
+export const holdUsers = (database: PostgresServer) =>
+  hold(database, 'LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
 
 /** Locks one user, so that only its writes wait. */
-export const holdUser = (database: Database, id: string) =>
+export const holdUser = (database: PostgresServer, id: string) =>
   hold(database, `SELECT FROM users WHERE id = '${id}' FOR UPDATE`);
 
 /** Writes a user and does not commit, so that a write with the same email waits. */
-export const holdEmail = (database: Database, email: string) =>
+export const holdEmail = (database: PostgresServer, email: string) =>
   hold(database, `INSERT INTO users (id, email) VALUES (gen_random_uuid(), '${email}')`);
 
 /**
@@ -37,30 +35,19 @@ export const holdEmail = (database: Database, email: string) =>
  */
 export async function untilUnderWay(
   count: number,
-  database: Database,
+  database: PostgresServer,
   seconds = 10,
   milliseconds = 0,
 ): Promise<void> {
-  const client = await connect(database);
+  const client = await connectToDatabase(database);
   const active = async () => {
     const { rows } = await client.query(
       `SELECT count(*)::int FROM pg_stat_activity
-       WHERE datname = $1 AND application_name = 'user-management-service' AND state = 'active'
-         AND clock_timestamp() - query_start >= $2 * interval '1 millisecond'`,
-      [database.name, milliseconds],
+       WHERE datname = current_database() AND application_name = 'user-management-service' AND state = 'active'
+         AND clock_timestamp() - query_start >= $1 * interval '1 millisecond'`,
+      [milliseconds],
     );
     return rows[0].count === count;
   };
-  try {
-    await until(`${count} statements under way`, active, { seconds });
-  } finally {
-    await client.end();
-  }
-}
-
-async function connect({ host, port, user, password, name }: Database) {
-  const client = new pg.Client({ host, port, user, password, database: name, ssl: false });
-  client.on('error', () => {});
-  await client.connect();
-  return client;
+  await until(`${count} statements under way`, active, { seconds }).finally(() => client.end());
 }

@@ -1,11 +1,12 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { onTestFinished } from 'vitest';
 import { runMigrations } from '../../lib/migrations/index.ts';
 import { Database } from '../../lib/postgres/index.ts';
 import { readSettings, type Variables } from '../../lib/settings/settings.ts';
 import { administer } from './administration.ts';
-import { forAllTests } from './for-all-tests.ts';
+import { forAllTests, forThisTest } from './for-all-tests.ts';
 import { createDatabase, type DatabaseOptions } from './postgres.ts';
+import { connectToDatabase } from './rows.ts';
 import { environmentOf } from './service.ts';
 
 /** An identity provider for settings of which no token is verified. */
@@ -20,8 +21,7 @@ export function settingsFor(database: Parameters<typeof environmentOf>[0], varia
 export async function emptyDatabase(options: DatabaseOptions = {}) {
   const database = await createDatabase(options);
   onTestFinished(async () => void (await database.drop()));
-  const admin = await administer(database.name);
-  onTestFinished(admin.end);
+  const admin = await forThisTest(administer, database.name);
   return { database, admin, settings: settingsFor(database) };
 }
 
@@ -32,8 +32,8 @@ export async function emptyDatabase(options: DatabaseOptions = {}) {
 export const openedDatabase = (prepare: string, variables: Variables = {}) =>
   forAllTests(async () => {
     const database = await createDatabase();
-    const { query, end } = await administer(database.name);
-    await query(prepare);
+    const administrator = await administer(database.name);
+    await administrator.query(prepare);
     const opened = new Database(settingsFor(database, variables));
     return {
       database,
@@ -41,9 +41,9 @@ export const openedDatabase = (prepare: string, variables: Variables = {}) =>
       /** Opens the database again, with these variables. */
       open: (others: Variables = {}) => new Database(settingsFor(database, others)),
       /** Runs a statement as administrator. */
-      query,
+      query: administrator.query,
       async stop() {
-        await Promise.all([opened.close(1), end()]);
+        await Promise.all([opened.close(1), administrator.stop()]);
         await database.drop();
       },
     };
@@ -54,8 +54,7 @@ export const migratedDatabase = (prepare: (client: pg.Client) => Promise<unknown
   forAllTests(async () => {
     const database = await createDatabase();
     await runMigrations(settingsFor(database));
-    const client = new pg.Client({ ...database, ssl: false });
-    await client.connect();
+    const client = await connectToDatabase(database);
     await prepare(client);
     return {
       database,

@@ -20,12 +20,6 @@ declare module 'vitest' {
 
 const temporary = join(tmpdir(), 'user-management-embedded-');
 
-interface Stage {
-  readonly title: string;
-  readonly server: PostgresServer;
-  strike(): Promise<void>;
-}
-
 /** The settings of a PostgreSQL whose data may be lost. */
 export const hastySettings = {
   fsync: 'off',
@@ -77,7 +71,7 @@ export async function createDatabase({ encoding, locale = '' }: DatabaseOptions 
 async function connectOnCitus(nodes: readonly PostgresServer[], name: string): Promise<void> {
   const [coordinator] = nodes as [PostgresServer];
   // A new node gets the roles of all databases, which two sessions cannot alter at the same time.
-  const lock = await hold({ ...coordinator, name: coordinator.database }, 'SELECT pg_advisory_xact_lock(1)');
+  const lock = await hold(coordinator, 'SELECT pg_advisory_xact_lock(1)');
   await connectNodes(nodes, name).finally(lock.release);
   await createDirectory(coordinator, name, 'directory');
   await query(
@@ -93,7 +87,7 @@ async function connectOnCitus(nodes: readonly PostgresServer[], name: string): P
 const query = (server: PostgresServer, ...statements: readonly string[]) =>
   inDatabase({ ...server, connectionTimeoutMillis: 10_000 }, ...statements);
 
-function given(url: string | undefined): Stage | undefined {
+function given(url: string | undefined) {
   if (!url) return undefined;
   const { hostname, port, username, password, pathname } = new URL(url);
   const server = {
@@ -110,7 +104,7 @@ function given(url: string | undefined): Stage | undefined {
   };
 }
 
-async function embedded(): Promise<Stage> {
+async function embedded() {
   await removeLeftovers();
   const dataFolder = await mkdtemp(temporary);
   const { stop, host, port, user, password, database } = await startPostgres({

@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { expect, test } from 'vitest';
 import { runMigrations } from '../../lib/migrations/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
@@ -12,6 +11,7 @@ import { CHANGES, change, nextOf } from '../stage/changes.ts';
 import { freshKey } from '../stage/keyed.ts';
 import { hold } from '../stage/locks.ts';
 import { BATCH, USERS, type UserBody } from '../stage/responses.ts';
+import { connectToDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 import { repeat, until } from '../stage/until.ts';
 import { stageOfVersion, startEarlierVersion } from './earlier-version.ts';
@@ -65,8 +65,7 @@ function startCallers(callers: readonly Call[]) {
 
 /** Measures how long sessions of the service wait for a lock, without the delays of a busy processor. */
 async function watchLocks(database: typeof stage.database) {
-  const client = new pg.Client({ ...database, ssl: false });
-  await client.connect();
+  const client = await connectToDatabase(database);
   let longest = 0;
   const stop = repeat(async () => {
     const { rows } = await client.query(`
@@ -145,7 +144,7 @@ test(`${COUNT} users are migrated while runs are killed, this version is rolled 
     "SELECT indexname FROM pg_indexes WHERE tablename = 'users' AND indexname ~ 'email'",
   );
   expect(indexes).toEqual([{ indexname: 'users_email_key' }]);
-  await administrator.end();
+  await administrator.stop();
 });
 
 test('each version serves the users, keys, cursors and changes of the other, also after a rollback', async () => {
@@ -217,5 +216,5 @@ test('the migration waits for a vacuum of users in attempts of less than a secon
 
   expect(await writers.stop()).toEqual([]);
   expect(await locks.stop()).toBeLessThan(1);
-  await administrator.end();
+  await administrator.stop();
 });

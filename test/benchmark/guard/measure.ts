@@ -25,7 +25,7 @@ export async function measureAll(only?: readonly string[], preloaded?: readonly 
     USERS_THERE,
     () => {},
   );
-  await admin.end();
+  await admin.stop();
   const host = await startCountedHost(variables, preloaded);
   try {
     const token = await issuer.sign();

@@ -2,10 +2,11 @@ import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import { accountFor, runAs } from '../../../host/development/postgres/place.ts';
 import type { ServiceUnderFault, Stage } from '../../lab/stage/stage.ts';
 import { addressOf } from '../../stage/proxy.ts';
+import { connectToDatabase } from '../../stage/rows.ts';
 import { until } from '../../stage/until.ts';
 import { databaseInterruptions, type Interruption, networkInterruptions } from '../interruptions.ts';
 import type { Row } from '../run-row.ts';
@@ -183,11 +184,7 @@ export const postgresAway: readonly Row[] = [
 
 async function takeConnections({ postgres }: Stage): Promise<() => unknown> {
   const taken: pg.Client[] = [];
-  const take = async () => {
-    const client = new pg.Client({ ...postgres, ssl: false });
-    client.on('error', () => {});
-    taken.push(await client.connect().then(() => client));
-  };
+  const take = async () => void taken.push(await connectToDatabase(postgres));
   // Whatever the service loses is taken, until there is none for it: those in reserve are not for its role.
   await until('all are taken', async () => {
     await postgres.terminate().catch(() => 0);
