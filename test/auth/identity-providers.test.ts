@@ -4,7 +4,7 @@ import { callerOf } from '../stage/caller.ts';
 import { CHANGES, type ChangeBody } from '../stage/changes.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { freshKey } from '../stage/keyed.ts';
-import { freshAddress, readResponse, USERS, type UserBody } from '../stage/responses.ts';
+import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { gateFor } from './roles-gate.ts';
@@ -90,11 +90,11 @@ test('instances with a second issuer serve the same users, and callers with one 
   const second = await forThisTest(startService, {}, { database: first.database, issuer });
   const key = { headers: { 'idempotency-key': freshKey() } };
   const [values, others] = [{ email: freshAddress() }, { email: freshAddress() }];
-  const created = await readResponse(await first.call('POST', USERS, values, key));
-  const replayed = await readResponse(await second.call('POST', USERS, values, key));
+  const created = await first.call('POST', USERS, values, key);
+  const replayed = await second.call('POST', USERS, values, key);
   const user = created.body as UserBody;
   await second.call('PATCH', USERS + user.id, { full_name: 'Ada' });
-  const changes = (await (await first.call('GET', CHANGES)).json()) as ChangeBody[];
+  const changes = (await first.call('GET', CHANGES)).body as ChangeBody[];
   const crossed = [
     await callerOf(first.url, issuer)('GET', USERS),
     await callerOf(second.url, first.issuer)('GET', USERS),

@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { administratorOf } from '../stage/administration.ts';
 import { CHANGES, change, endOfFeed, nextOf, untilPolling } from '../stage/changes.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
-import { readResponse, USERS } from '../stage/responses.ts';
+import { USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { timed } from '../stage/timed.ts';
@@ -36,7 +36,7 @@ beforeAll(async () => void (await leaveChanges(MANY)));
 /** Starts another instance for one test. Resolves with a function that reads from it. */
 async function startFresh() {
   const { call } = await forThisTest(startService, {}, service);
-  return async (path: string) => readResponse(await call('GET', path));
+  return (path: string) => call('GET', path);
 }
 
 test('a reader far behind does not delay others in an instance that has just started', async () => {

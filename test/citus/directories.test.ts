@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { nextIn } from '../lab/ledger/changes.ts';
+import { nextOf } from '../stage/changes.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { USERS, type UserBody } from '../stage/responses.ts';
 import { type Directory, startDirectories } from './directories.ts';
@@ -61,7 +61,7 @@ test('whatever node a write goes through, a later read has its change, and versi
   const writeThroughAll = async (from: number) => {
     const at = (turn: number) => instances[(from + turn) % instances.length] as Instance;
     const created = await at(0).call('POST', USERS, { email: `${performance.now()}-${from}@example.com` });
-    const { id } = (await created.json()) as UserBody;
+    const { id } = created.body as UserBody;
     for (const turn of [1, 2, 3]) await at(turn).call('PATCH', USERS + id, { full_name: `${turn}` });
     return id;
   };
@@ -92,12 +92,12 @@ function startReader({ call }: Instance) {
   return async () => {
     for (let isEnd = false; !isEnd; ) {
       const page = await call('GET', next);
-      const changes = (await page.json()) as { subject: string; data: { version: number } }[];
+      const changes = page.body as { subject: string; data: { version: number } }[];
       for (const { subject, data } of changes) {
         expect([subject, data.version]).toEqual([subject, (versions.get(subject) ?? 0) + 1]);
         versions.set(subject, data.version);
       }
-      next = nextIn(page) as string;
+      next = nextOf(page);
       isEnd = changes.length === 0;
     }
     return versions;

@@ -73,7 +73,7 @@ async function startDirectory(
   /** An instance that reaches Citus through a node. */
   const startInstance = ({ host, port }: Nodes[number]) => {
     const database = { host, port, user: name, password: '', database: DATABASE, name: DATABASE };
-    return startService({}, { database: { ...database, drop: async () => undefined }, issuer });
+    return startService({}, { database, issuer });
   };
   const service = await startInstance(coordinator);
   const signed = issuer.sign({ exp: Math.floor(Date.now() / 1000) + DAY_SECONDS });

@@ -8,16 +8,7 @@ import { forThisTest } from '../stage/for-all-tests.ts';
 import { freshKey } from '../stage/keyed.ts';
 import { hold } from '../stage/locks.ts';
 import { settingsFor } from '../stage/opened-database.ts';
-import {
-  BATCH,
-  freshAddress,
-  readResponse,
-  refusal,
-  success,
-  USERS,
-  type UserBody,
-  user,
-} from '../stage/responses.ts';
+import { BATCH, freshAddress, refusal, success, USERS, type UserBody, user } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 import { prepare } from '../stage/statements.ts';
@@ -32,7 +23,6 @@ async function start(setting?: string, variables: Variables = {}) {
   return {
     ...service,
     query: (...statements: readonly string[]) => inDatabase(service.database, ...statements),
-    call: async (...request: Parameters<typeof service.call>) => readResponse(await service.call(...request)),
   };
 }
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { forThisTest } from '../stage/for-all-tests.ts';
-import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
+import { freshAddress, type ServiceResponse, USERS, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
@@ -15,7 +15,7 @@ function sqlOf(heading: string): string {
   return sql;
 }
 
-const userIn = async (response: Response) => (await response.json()) as UserBody;
+const userIn = ({ body }: ServiceResponse) => body as UserBody;
 
 /** A service whose role does not own its tables and has exactly the privileges of the page. */
 async function startAsGranted() {
@@ -42,7 +42,7 @@ test('a role with exactly the documented privileges serves every operation', asy
     { email: freshAddress() },
     { headers: { 'Idempotency-Key': 'one' } },
   );
-  const { id, email } = await userIn(created);
+  const { id, email } = userIn(created);
   const statuses = [
     created,
     await call('GET', '/ready'),
@@ -88,7 +88,7 @@ test.each([
 test('a statement that is refused for a lacking privilege is 503, and a missing DELETE a warning', async () => {
   const { call, run, events } = await startAsGranted();
   await run('REVOKE DELETE ON users FROM service;');
-  const { id } = await userIn(await call('POST', USERS, { email: freshAddress() }));
+  const { id } = userIn(await call('POST', USERS, { email: freshAddress() }));
   const statuses = [await call('DELETE', USERS + id), await call('GET', '/ready')];
   await call('GET', '/ready');
 
@@ -105,14 +105,14 @@ test('a statement that is refused for a lacking privilege is 503, and a missing 
 
 test('the documented UPDATE by SQL increases the version and writes the change', async () => {
   const service = await forThisTest(startService);
-  const { id } = await userIn(await service.call('POST', USERS, { email: freshAddress() }));
+  const { id } = userIn(await service.call('POST', USERS, { email: freshAddress() }));
   const update = sqlOf('Statements of your own').replace(/'0{8}-[\d-]+'/, `'${id}'`);
   await inDatabase(service.database, update);
   const read = await service.call('GET', USERS + id, undefined, { headers: { 'If-None-Match': '"1"' } });
 
-  expect([read.status, read.headers.get('etag')]).toEqual([200, '"2"']);
-  expect(await read.json()).toMatchObject({ email: 'new@example.com' });
-  expect(await (await service.call('GET', `${USERS}${id}/changes`)).json()).toMatchObject([
+  expect([read.status, read.headers.etag]).toEqual([200, '"2"']);
+  expect(read.body).toMatchObject({ email: 'new@example.com' });
+  expect((await service.call('GET', `${USERS}${id}/changes`)).body).toMatchObject([
     { type: 'user.created' },
     { type: 'user.updated', data: { version: 2, changed: ['email'], actor: 'operator' } },
   ]);

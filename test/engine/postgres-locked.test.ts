@@ -5,7 +5,7 @@ import { administer } from '../stage/administration.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { freshKey } from '../stage/keyed.ts';
 import { holdEmail, holdUser, holdUsers, untilUnderWay } from '../stage/locks.ts';
-import { freshAddress, readResponse, refusal, USERS, type UserBody } from '../stage/responses.ts';
+import { freshAddress, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { timed } from '../stage/timed.ts';
 import { times } from '../stage/times.ts';
@@ -14,7 +14,7 @@ import { until } from '../stage/until.ts';
 async function start(variables: Variables = {}) {
   const service = await forThisTest(startService, variables);
   const create = (email = freshAddress(), init = {}) => service.call('POST', USERS, { email }, init);
-  const createUser = async () => (await (await create()).json()) as UserBody;
+  const createUser = async () => (await create()).body as UserBody;
   const rename = (id: string) => service.call('PATCH', USERS + id, { full_name: 'Ada' });
   return { ...service, create, createUser, rename };
 }
@@ -24,7 +24,7 @@ test('with the table locked 200 requests are 503 before it is free, and the prob
   const lock = await holdUsers(database);
   const ended: string[] = [];
   const requests = times(200, async (index) => {
-    const response = await readResponse(await (index % 2 === 0 ? call('GET', USERS) : create()));
+    const response = await (index % 2 === 0 ? call('GET', USERS) : create());
     ended.push('request');
     return response;
   });
@@ -39,7 +39,7 @@ test('with the table locked 200 requests are 503 before it is free, and the prob
     `SELECT FROM pg_stat_activity WHERE datname = '${database.name}' AND wait_event_type = 'Lock'`,
   );
   await lock.release();
-  await until('it serves again', async () => (await call('GET', USERS)).ok);
+  await until('it serves again', async () => (await call('GET', USERS)).status === 200);
   const sessions = await administrator.countSessions();
   await administrator.stop();
 

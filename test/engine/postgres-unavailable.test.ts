@@ -1,7 +1,7 @@
 import { describe, expect, inject, test } from 'vitest';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { addressOf, startProxy } from '../stage/proxy.ts';
-import { freshAddress, probe, readResponse, refusal, USERS } from '../stage/responses.ts';
+import { freshAddress, probe, refusal, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { timed } from '../stage/timed.ts';
@@ -74,7 +74,7 @@ test('the service starts while PostgreSQL is unavailable, and becomes ready when
   const proxy = await forThisTest(startProxy, inject('postgres'));
   await proxy.refuse();
   const service = await forThisTest(startService, addressOf(proxy), undefined, { waitsUntilReady: false });
-  const ask = async (path: string) => readResponse(await service.call('GET', path));
+  const ask = (path: string) => service.call('GET', path);
 
   expect(await ask('/health')).toEqual(probe('healthy'));
   expect(await ask('/ready')).toEqual(refusal('service_unavailable_error', '/ready'));

@@ -129,7 +129,7 @@ describe.each(Object.entries(WAYS))('through %s', (_, way) => {
   const call = (...request: Parameters<ReturnType<typeof callerOf>>) =>
     callerOf(way.url, { sign: async () => token })(...request);
   const create = async (email: string) =>
-    (await (await call('POST', '/api/v1/users/', { email })).json()) as { id: string };
+    (await call('POST', '/api/v1/users/', { email })).body as { id: string };
   const bodyOf = (step: Step | undefined) =>
     step?.response.body as readonly { id: string; subject: string }[];
 
@@ -155,7 +155,7 @@ describe.each(Object.entries(WAYS))('through %s', (_, way) => {
       page = cursorOf(last);
     }
 
-    const all = await (await call('GET', '/api/v1/users/?limit=1000')).json();
+    const { body: all } = await call('GET', '/api/v1/users/?limit=1000');
     expect(read).toEqual((all as { id: string }[]).map(({ id }) => id));
     expect(pages).toEqual([10, 10, 5]);
   });

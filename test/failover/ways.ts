@@ -4,10 +4,8 @@ import { Ledger } from '../lab/ledger/ledger.ts';
 import { faultsAfterwards } from '../lab/ledger/oracle.ts';
 import { settle, startCallers } from '../lab/load/callers.ts';
 import type { Random } from '../lab/load/random.ts';
-import { startBuiltHost } from '../stage/built-host.ts';
-import { untilReady } from '../stage/built-service.ts';
+import { startBuiltService } from '../stage/built-service.ts';
 import { addressOf } from '../stage/proxy.ts';
-import { environmentOf } from '../stage/service.ts';
 import type { startIssuer } from '../stage/tokens.ts';
 import type { Cluster } from './cluster.ts';
 
@@ -42,10 +40,8 @@ export async function startWays(cluster: Cluster, issuer: Issuer, defer: (undo: 
 
 async function startWay(name: string, place: Record<string, string>, cluster: Cluster, issuer: Issuer) {
   const database = { host: '', port: 0, user: 'postgres', password: '', database: '', name: `by_${name}` };
-  const environment = { ...environmentOf(database, issuer), ...place };
-  const host = await startBuiltHost(environment);
-  const url = await host.untilListening();
-  await untilReady(url);
+  const host = await startBuiltService(place, { beside: { database, issuer } });
+  const { url } = host;
   const signed = issuer.sign({ exp: Math.floor(Date.now() / 1000) + DAY_S });
   const token = () => signed;
   const query = (sql: string) => cluster.query(sql, database.name);

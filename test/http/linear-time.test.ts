@@ -47,7 +47,7 @@ const BODIES = [
 const service = await startBuiltService({ SVC_OTEL_ENABLED: 'true', OTEL_TRACES_SAMPLER: 'always_on' });
 afterAll(service.remove);
 const Authorization = `Bearer ${await service.issuer.sign()}`;
-const user = (await service.call('POST', USERS, { email: freshAddress() })).headers.get('location');
+const user = (await service.call('POST', USERS, { email: freshAddress() })).headers.location;
 const connection = await connectTo(service.url);
 afterAll(connection.close);
 await costOf([`GET ${user}`], 5, 200);

@@ -4,7 +4,7 @@ import { forThisTest } from '../stage/for-all-tests.ts';
 import { freshKey, postingUnderKeys, REPLAYED } from '../stage/keyed.ts';
 import { holdEmail, holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { isPooled } from '../stage/pooled.ts';
-import { BATCH, freshAddress, readResponse, refusal, success, USERS, user } from '../stage/responses.ts';
+import { BATCH, freshAddress, refusal, success, USERS, user } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { timed } from '../stage/timed.ts';
@@ -20,7 +20,7 @@ const post = postingUnderKeys(service.call);
 async function startAnother(seconds: number, variables = {}) {
   const settings = { SVC_POSTGRES_STATEMENT_TIMEOUT: String(seconds), ...variables };
   const { call } = await forThisTest(startService, settings, service);
-  const post = postingUnderKeys(async (...request) => readResponse(await call(...request)));
+  const post = postingUnderKeys(call);
   await until('a user is stored', async () => {
     const { status } = await post(USERS, freshKey(), { email: freshAddress() });
     return status === 201;

@@ -5,7 +5,7 @@ import { connectAndSend, requestText } from '../stage/connection.ts';
 import { expectEndInOrder } from '../stage/end-in-order.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
-import { readResponse, refusal, TIMESTAMP, USERS } from '../stage/responses.ts';
+import { refusal, TIMESTAMP, USERS } from '../stage/responses.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
 import { times } from '../stage/times.ts';
 import { startIssuer } from '../stage/tokens.ts';
@@ -21,7 +21,7 @@ const patient = { SVC_POSTGRES_STATEMENT_TIMEOUT: '60', SVC_POSTGRES_POOL_TIMEOU
 async function endWithThreeHeld(variables: Variables) {
   const service = await forThisTest(startBuiltService, { ...patient, ...variables });
   const lock = await holdUsers(service.database);
-  const held = times(3, async () => readResponse(await service.call('GET', USERS)));
+  const held = times(3, () => service.call('GET', USERS));
   await untilUnderWay(2, service.database);
   const ended = await endedBy('SIGTERM', service);
   const responses = await held;

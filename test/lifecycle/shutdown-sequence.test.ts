@@ -23,7 +23,7 @@ async function startAndDrain(signal: NodeJS.Signals = 'SIGTERM') {
   service = await forThisTest(startBuiltService);
   const id = await service.createUser();
   const lock = await holdUser(service.database, id);
-  const held = service.call('PATCH', USERS + id, { full_name: 'Held' });
+  const held = service.send('PATCH', USERS + id, { full_name: 'Held' });
   await untilUnderWay(1, service.database);
   service.signal(signal);
   await untilNotReady();
@@ -66,7 +66,7 @@ test('/ready is 503 at once, requests in flight are awaited, and the database co
   const [ready, health, created] = await Promise.all([
     fetch(`${service.url}/ready`),
     fetch(`${service.url}/health`),
-    service.call('POST', USERS, { email: 'late@example.com' }),
+    service.send('POST', USERS, { email: 'late@example.com' }),
   ]);
   expect([ready.status, health.status, created.status]).toEqual([503, 200, 201]);
   for (const { headers } of [ready, health, created]) expect(headers.get('connection')).toBe('close');
@@ -128,8 +128,8 @@ test('during SVC_SHUTDOWN_READINESS_DELAY everything except /ready is served as 
   await untilNotReady();
   const responses = await Promise.all([
     fetch(`${service.url}/health`),
-    service.call('POST', USERS, { email: 'as-before@example.com' }),
-    service.call('GET', USERS),
+    service.send('POST', USERS, { email: 'as-before@example.com' }),
+    service.send('GET', USERS),
   ]);
   const eventsMeanwhile = drainEvents(service);
   const { seconds, ...exit } = await ended;

@@ -13,7 +13,7 @@ test('in development each event is a readable line without colours: time, level,
   const service = await forThisTest(startBuiltService, DEVELOPMENT);
   const init = { headers: { 'x-request-id': 'line-1' } };
   const created = await service.call('POST', '/api/v1/users/', { email: 'jane@example.com' }, init);
-  const { id } = (await created.json()) as { id: string };
+  const { id } = created.body as { id: string };
   await service.call('GET', '/nowhere', undefined, init);
   await until('the lines', () => service.printed().includes('/nowhere'));
 

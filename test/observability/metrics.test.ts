@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { METRICS } from '../../lib/observability/metric-list.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
+import { nextOf } from '../stage/changes.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUsers } from '../stage/locks.ts';
 import type { ReceivedPoint } from '../stage/otlp-receiver.ts';
@@ -137,11 +138,11 @@ test('changes without a position are counted with their age, and so are waiting 
 
   const end = await service.call('GET', `${USERS}changes?cursor=now&limit=0`);
   await untilPoints('changes.unnumbered', ([point]) => point?.value === 0);
-  const waiting = service.call('GET', `${/<(.+)>/.exec(end.headers.get('link') ?? '')?.[1]}&wait=20`);
+  const waiting = service.call('GET', `${nextOf(end)}&wait=20`);
   await untilPoints('changes.waiting', ([point]) => point?.value === 1);
   await untilPoints('http.server.active_requests', ([point]) => point?.value === 0);
   await service.call('POST', USERS, { email: 'b@example.com' });
-  expect(await (await waiting).json()).toHaveLength(1);
+  expect((await waiting).body).toHaveLength(1);
   await untilPoints('changes.waiting', ([point]) => point?.value === 0);
 });
 

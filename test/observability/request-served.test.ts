@@ -32,7 +32,7 @@ test.each([
   ['POST', '/health', 405, undefined],
 ])('%s %s logs a request_served with %d', async (method, path, status, route) => {
   const response = await service.call(method, path);
-  const requestId = response.headers.get('x-request-id');
+  const requestId = response.headers['x-request-id'];
   const event = await until('the event', () =>
     service.events('request_served').find(({ request_id }) => request_id === requestId),
   );
@@ -46,7 +46,7 @@ test('probes are not logged', async () => {
   for (const path of ['/health', '/ready', '/health/'])
     expect((await fetch(service.url + path)).status).toBe(200);
   const after = await service.call('GET', '/nowhere');
-  const requestId = after.headers.get('x-request-id');
+  const requestId = after.headers['x-request-id'];
   await until('a later event', () => service.events().some(({ request_id }) => request_id === requestId));
 
   expect(service.events('request_served').filter(({ route }) => /health|ready/.test(String(route)))).toEqual(

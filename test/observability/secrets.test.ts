@@ -46,7 +46,7 @@ async function run(service: BuiltService): Promise<readonly string[]> {
 
   // Requests that succeed.
   const created = await call('POST', USERS, user, withToken(valid));
-  const { id } = (await created.json()) as { id: string };
+  const { id } = created.body as { id: string };
   await call('PATCH', USERS + id, { email: PLANTED.secondAddress, full_name: PLANTED.name });
   await call('PATCH', USERS + id, { email: PLANTED.address });
 

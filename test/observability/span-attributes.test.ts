@@ -60,7 +60,8 @@ test('the address in the span of a statement is that of the current host, if the
   const portInUse = async () => {
     const traceId = await until('a read is 200', async () => {
       const { traceId, headers } = traceOfCaller();
-      return (await service.call('GET', USERS, undefined, { headers })).ok && traceId;
+      const { status } = await service.call('GET', USERS, undefined, { headers });
+      return status === 200 && traceId;
     });
     const spans = await service.receiver.untilTrace(traceId, 2);
     return spans.find(isClient)?.attributes['server.port'];

@@ -1,24 +1,11 @@
-import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { callerOf, untilReady } from '../stage/caller.ts';
+import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
-import { createDatabase } from '../stage/postgres.ts';
 import { copyOfProject, openFolder, removeProject } from '../stage/project-copy.ts';
-import {
-  BATCH,
-  freshAddress,
-  readResponse,
-  refusal,
-  USERS,
-  type UserBody,
-  user,
-} from '../stage/responses.ts';
-import { environmentOf } from '../stage/service.ts';
-import { startIssuer } from '../stage/tokens.ts';
-import { until } from '../stage/until.ts';
+import { BATCH, freshAddress, refusal, USERS, type UserBody, user } from '../stage/responses.ts';
 import { runInCopy } from './run-in-copy.ts';
 
 // Carries out the section "Add a field of a user" of CONTRIBUTING.md in a copy of the project. The name and the number of
@@ -85,29 +72,11 @@ const run = (program: string, ...options: readonly string[]) => runInCopy(folder
 
 const service = forAllTests(async () => {
   await run('node', 'infra/openapi.ts');
-  const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
-  const environment = environmentOf(database, issuer);
-  const child = spawn(process.execPath, ['host/main.ts'], { cwd: folder, env: environment });
-  let log = '';
-  for (const output of [child.stdout, child.stderr])
-    output.on('data', (part) => {
-      log += part;
-    });
-  const port = await until('its port', () => /"port":(\d+)/.exec(log)?.[1]);
-  const url = `http://127.0.0.1:${port}`;
-  await untilReady(url);
-  return {
-    send: callerOf(url, issuer),
-    async stop() {
-      child.kill('SIGKILL');
-      await Promise.all([issuer.stop(), database.drop()]);
-      removeProject(folder);
-    },
-  };
+  const { call, remove } = await startBuiltService({}, { main: pathOf('host/main.ts') });
+  return { call, stop: () => remove().then(() => removeProject(folder)) };
 });
 
-const call = async (...request: Parameters<typeof service.send>) =>
-  readResponse(await service.send(...request));
+const call: BuiltService['call'] = (...request) => service.call(...request);
 
 /** The body of a user with a locale. The field is the last member. */
 const withLocale = (email: string, locale: string) => ({ ...user({ email }), [NAME]: locale });

@@ -7,16 +7,14 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { maintain } from '../../lib/cleanup.ts';
 import { runMigrations } from '../../lib/migrations/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
-import { startBuiltHost } from '../stage/built-host.ts';
-import { callerOf, untilReady } from '../stage/caller.ts';
+import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { CHANGES, change, endOfFeed, readOn } from '../stage/changes.ts';
 import { startDebianPostgres } from '../stage/debian-postgres.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { postingUnderKeys } from '../stage/keyed.ts';
 import { hastySettings } from '../stage/postgres.ts';
-import { BATCH, readResponse, TIMESTAMP, USERS, type UserBody } from '../stage/responses.ts';
+import { BATCH, TIMESTAMP, USERS, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
-import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { clientEnvironment } from './client-environment.ts';
 
@@ -36,22 +34,17 @@ describe.each([
 ] as const)('with PostgreSQL, %s,', (_which, startPostgres, statisticsOfVersion) => {
   let server: Awaited<ReturnType<typeof startPostgres>>;
   let issuer: Awaited<ReturnType<typeof startIssuer>>;
-  let host: Awaited<ReturnType<typeof startBuiltHost>>;
-  let environment: ReturnType<typeof environmentOf>;
-  let call: (...request: Parameters<ReturnType<typeof callerOf>>) => ReturnType<typeof readResponse>;
+  let host: BuiltService;
 
   beforeAll(async () => {
     [server, issuer] = await Promise.all([startPostgres(), startIssuer()]);
     const database = { ...server, name: server.database };
-    environment = { ...environmentOf(database, issuer), SVC_LOG_LEVEL: 'debug', SVC_OTEL_ENABLED: 'true' };
-    host = await startBuiltHost(environment);
-    const url = await host.untilListening();
-    await untilReady(url);
-    const send = callerOf(url, issuer);
-    call = async (...request) => readResponse(await send(...request));
+    const variables = { SVC_LOG_LEVEL: 'debug', SVC_OTEL_ENABLED: 'true' };
+    host = await startBuiltService(variables, { beside: { database, issuer } });
     return async () => void (await Promise.all([host.remove(), issuer.stop(), server.stop()]));
   });
 
+  const call: BuiltService['call'] = (...request) => host.call(...request);
   const query = (...statements: string[]) => inDatabase(server, ...statements);
 
   /** Runs the first block of the page behind a text in psql, or in sh. */
@@ -111,9 +104,9 @@ describe.each([
     await call('GET', CHANGES);
     await query("UPDATE user_changes SET time = time - interval '31 days'");
     await query("UPDATE idempotency_keys SET created_at = created_at - interval '25 hours'");
-    await maintain(readSettings(environment));
+    await maintain(readSettings(host.environment));
     await query("DELETE FROM kysely_migration WHERE name = '0009-erasure'");
-    await runMigrations(readSettings(environment).postgres);
+    await runMigrations(readSettings(host.environment).postgres);
     await query('VACUUM ANALYZE users', 'CHECKPOINT');
     // The search finds marks in the table, its TOAST table, an index, the TOAST table of the statistics and the WAL.
     const places = await filesOf("'users'", 'reltoastrelid', "'users_email_key'", "'pg_toast.pg_toast_2619'");
@@ -195,7 +188,7 @@ describe.each([
   async function startCopy(): Promise<void> {
     const [row] = await query('SELECT jsonb_agg(users)::text AS copy FROM users');
     await query('CREATE DATABASE users_restored');
-    await runMigrations({ ...readSettings(environment).postgres, database: 'users_restored' });
+    await runMigrations({ ...readSettings(host.environment).postgres, database: 'users_restored' });
     await inDatabase(
       { ...server, database: 'users_restored' },
       `INSERT INTO users SELECT * FROM jsonb_populate_recordset(null::users, ${pg.escapeLiteral(String(row?.copy))})`,

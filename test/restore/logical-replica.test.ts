@@ -1,20 +1,20 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { expect, inject, onTestFinished, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { CHANGES, type ChangeBody, nextOf } from '../stage/changes.ts';
-import { createDatabase } from '../stage/postgres.ts';
-import { freshAddress, readResponse, USERS, type UserBody } from '../stage/responses.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
+import { emptyDatabase } from '../stage/opened-database.ts';
+import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
-import { startService } from '../stage/service.ts';
-import { startIssuer } from '../stage/tokens.ts';
+import { startService, startSurroundings } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
 
 const TABLES =
   'users, idempotency_keys, user_changes, user_changes_unnumbered, user_changes_head, kysely_migration';
 
 test('a logical replica takes over, and the changes have every write of both databases, once and in order', async () => {
-  const [database, replica, issuer] = await Promise.all([createDatabase(), createDatabase(), startIssuer()]);
-  onTestFinished(async () => void (await Promise.all([database.drop(), replica.drop(), issuer.stop()])));
+  const { database, issuer } = await forThisTest(startSurroundings);
+  const { database: replica } = await emptyDatabase();
   const first = await startService({}, { database, issuer });
   const { host, port, user, name } = database;
   const from = `--dbname=postgres://${user}@${host}:${port}/${name}`;
@@ -35,14 +35,14 @@ test('a logical replica takes over, and the changes have every write of both dat
   const written: (readonly [string, number])[] = [];
   let call: typeof first.call;
   const create = async () => {
-    const response = await readResponse(await call('POST', USERS, { email: freshAddress() }));
+    const response = await call('POST', USERS, { email: freshAddress() });
     expect(response.status).toBe(201);
     const { id } = response.body as UserBody;
     written.push([id, 1]);
     return id;
   };
   const readFrom = async (link: string) => {
-    const page = await readResponse(await call('GET', link));
+    const page = await call('GET', link);
     const changes = (page.body as ChangeBody[]).map(({ subject, data }) => [subject, data.version]);
     return { changes, next: nextOf(page) };
   };

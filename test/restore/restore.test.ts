@@ -3,9 +3,10 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
-import { startPostgres } from '../../host/development/postgres.ts';
-import { hastySettings } from '../stage/postgres.ts';
+import { beforeAll, describe, expect, inject, test } from 'vitest';
+import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
+import { addressOf } from '../stage/proxy.ts';
 import { USERS, type UserBody } from '../stage/responses.ts';
 import type { PostgresServer } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
@@ -16,55 +17,37 @@ const BEFORE = 300;
 
 type Call = typeof service.call;
 
+const service = forAllTests(() => startService());
 let folder: string;
-let service: Awaited<ReturnType<typeof startService>>;
 /** The responses before the backup began. */
 let users: readonly UserBody[];
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'user-management-restore-'));
-  service = await startService();
   users = await Promise.all(Array.from({ length: BEFORE }, (_, number) => createUser(service.call, number)));
   const changed = await service.call('PATCH', USERS + users[0]?.id, { is_active: false, full_name: null });
-  users = [...users.slice(1), (await changed.json()) as UserBody];
+  users = [...users.slice(1), changed.body as UserBody];
   const writing = Promise.all(
     Array.from({ length: 200 }, (_, number) => createUser(service.call, BEFORE + number)),
   );
   await runCommandsOf('Backup', { ...inject('postgres'), database: service.database.name });
   await writing;
-  return async () => {
-    await service.stop();
-    rmSync(folder, { recursive: true, force: true });
-  };
+  return () => rmSync(folder, { recursive: true, force: true });
 });
 
 describe('a backup made while users were written', () => {
   test('is restored on the same host', () => expectRestored(inject('postgres')));
 
   test('is restored on PostgreSQL 18', async () => {
-    // Not within the other folder, which PostgreSQL's account cannot enter.
-    const dataFolder = mkdtempSync(join(tmpdir(), 'user-management-restore-postgres-'));
-    const newer = await startPostgres({ dataFolder, settings: hastySettings });
-    onTestFinished(async () => {
-      await newer.stop();
-      rmSync(dataFolder, { recursive: true, force: true });
-    });
-    await expectRestored(newer);
+    await expectRestored(await forThisTest(startDisposablePostgres));
   });
 });
 
 /** Runs the page's commands on a PostgreSQL, and a service over the result. */
 async function expectRestored(server: PostgresServer): Promise<void> {
   await runCommandsOf('Restore', server);
-  const over = await startService(
-    {
-      SVC_POSTGRES_HOST: server.host,
-      SVC_POSTGRES_PORT: String(server.port),
-      SVC_POSTGRES_DB: 'users_restored',
-    },
-    service,
-  );
-  onTestFinished(over.stop);
+  const variables = { ...addressOf(server), SVC_POSTGRES_DB: 'users_restored' };
+  const over = await forThisTest(startService, variables, service);
   const restored = await listOf(over.call);
   const originals = new Map((await listOf(service.call)).map((user) => [user.id, user]));
 
@@ -76,7 +59,7 @@ async function expectRestored(server: PostgresServer): Promise<void> {
 /** Versions, the unique email, and new rows. */
 async function expectUsable(call: Call, user: UserBody): Promise<void> {
   const path = USERS + user.id;
-  expect((await call('GET', path)).headers.get('etag')).toBe('"2"');
+  expect((await call('GET', path)).headers.etag).toBe('"2"');
   const taken = await call('POST', USERS, { email: user.email.toUpperCase() });
   const added = await call('POST', USERS, { email: 'after@example.com' });
   const changed = await call('PATCH', path, { is_active: true }, { headers: { 'If-Match': '"2"' } });
@@ -87,11 +70,11 @@ async function createUser(call: Call, number: number): Promise<UserBody> {
   const body = { email: `Äda+${number}@example.com`, full_name: `Ada "\\ 😀 ${number}\n` };
   const response = await call('POST', USERS, body);
   expect(response.status).toBe(201);
-  return (await response.json()) as UserBody;
+  return response.body as UserBody;
 }
 
 async function listOf(call: Call): Promise<readonly UserBody[]> {
-  return (await call('GET', `${USERS}?limit=1000`)).json() as Promise<readonly UserBody[]>;
+  return (await call('GET', `${USERS}?limit=1000`)).body as readonly UserBody[];
 }
 
 /** Runs the first block of commands under that heading of the page without a change. */

@@ -1,11 +1,26 @@
+import { readResponse, type ServiceResponse } from './service-response.ts';
 import type { startIssuer } from './tokens.ts';
 import { until } from './until.ts';
 
 type Issuer = Pick<Awaited<ReturnType<typeof startIssuer>>, 'sign'>;
 
-/** Sends requests to `url` with a token that has both roles, and a JSON body. `init` overrides everything. */
-export function callerOf(url: string, issuer: Issuer) {
-  return async (method: string, path: string, body?: unknown, init: RequestInit = {}): Promise<Response> => {
+/** A request with a token that has both roles, and a JSON body. `init` overrides everything. */
+type Request<Response> = (
+  method: string,
+  path: string,
+  body?: unknown,
+  init?: RequestInit,
+) => Promise<Response>;
+
+/** Sends requests to `url`, and resolves with complete responses. */
+export function callerOf(url: string, issuer: Issuer): Request<ServiceResponse> {
+  const send = senderTo(url, issuer);
+  return async (...request) => readResponse(await send(...request));
+}
+
+/** The same, with responses as fetch has them. */
+export function senderTo(url: string, issuer: Issuer): Request<Response> {
+  return async (method, path, body, init = {}) => {
     const headers = new Headers({ authorization: `Bearer ${await issuer.sign()}` });
     if (body !== undefined) headers.set('content-type', 'application/json');
     for (const [name, value] of new Headers(init.headers)) headers.set(name, value);

@@ -5,15 +5,14 @@ import { createEventLog } from '../../lib/observability/event-log.ts';
 import { composeService } from '../../lib/service.ts';
 import { readSettings, type Variables } from '../../lib/settings/settings.ts';
 import { type EventParticulars, eventOf } from './events.ts';
-import { createDatabase } from './postgres.ts';
 import { freshAddress, responseFromResult, type ServiceResponse, type UserBody } from './responses.ts';
-import { environmentOf } from './service.ts';
-import { startIssuer } from './tokens.ts';
+import { startSurroundings } from './service.ts';
 
 /** Composes a service without a host, as a function does, with a migrated database and an issuer of its own. */
 export async function startComposition(variables: Variables = {}) {
-  const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
-  const environment = { ...environmentOf(database, issuer), ...variables };
+  const surroundings = await startSurroundings();
+  const { database, issuer } = surroundings;
+  const environment = { ...surroundings.environment, ...variables };
   const settings = readSettings(environment);
   const lines: Record<string, unknown>[] = [];
   const log = createEventLog(settings, (line) => lines.push(JSON.parse(line)));
@@ -45,8 +44,8 @@ export async function startComposition(variables: Variables = {}) {
     },
     async stop() {
       service.keySet.stop();
-      await Promise.all([service.database.close(1), issuer.stop()]);
-      await database.drop();
+      await service.database.close(1);
+      await surroundings.stop();
     },
   };
 }

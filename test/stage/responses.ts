@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { GatewayResult } from '../../lib/http/gateway.ts';
 import { createServiceResponse, type ServiceResponse } from './service-response.ts';
 
-export type { ServiceResponse } from './service-response.ts';
+export { readResponse, type ServiceResponse } from './service-response.ts';
 
 /** The paths of the users and of a batch. */
 export const USERS = '/api/v1/users/';
@@ -50,12 +50,6 @@ const everyHeader = () => ({
   'x-content-type-options': 'nosniff',
   'x-request-id': expect.stringMatching(UUID_4),
 });
-
-/** Reads a complete response. */
-export async function readResponse(response: Response): Promise<ServiceResponse> {
-  const bytes = Buffer.from(await response.arrayBuffer());
-  return createServiceResponse(response.status, Object.fromEntries(response.headers), bytes);
-}
 
 /** The response for the result of a handler. */
 export function responseFromResult({

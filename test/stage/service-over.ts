@@ -1,10 +1,10 @@
-import { onTestFinished } from 'vitest';
 import { runMigrations } from '../../lib/migrations/index.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import type { DisposablePostgres } from './disposable-postgres.ts';
+import { forThisTest } from './for-all-tests.ts';
 import { settingsFor } from './opened-database.ts';
 import { addressOf } from './proxy.ts';
-import { freshAddress, readResponse, USERS } from './responses.ts';
+import { freshAddress, USERS } from './responses.ts';
 import { startService } from './service.ts';
 import { startIssuer } from './tokens.ts';
 import { until } from './until.ts';
@@ -24,19 +24,14 @@ export async function serviceOver(
   postgres: DisposablePostgres,
   variables: Variables = {},
 ) {
-  const issuer = await startIssuer();
-  const service = await startService(
-    { ...addressOf(...hosts), ...variables },
-    { database: { ...postgres, drop: async () => [] }, issuer },
-  );
-  onTestFinished(() => service.stop().then(issuer.stop));
-  const call = async (...request: Parameters<typeof service.call>) =>
-    readResponse(await service.call(...request));
+  const issuer = await forThisTest(startIssuer);
+  const all = { ...addressOf(...hosts), ...variables };
+  const service = await forThisTest(startService, all, { database: postgres, issuer });
+  const { call } = service;
   const create = () => call('POST', USERS, { email: freshAddress() });
 
   return {
     ...service,
-    call,
     create,
     /** Waits until a user is stored. Resolves with the response. */
     async untilWritten(seconds = 10) {

@@ -5,6 +5,12 @@ export interface ServiceResponse {
   readonly body: unknown;
 }
 
+/** Reads a complete response. */
+export async function readResponse(response: Response): Promise<ServiceResponse> {
+  const bytes = Buffer.from(await response.arrayBuffer());
+  return createServiceResponse(response.status, Object.fromEntries(response.headers), bytes);
+}
+
 /** The Content-Length is left out if it is that of the body, so that a wrong length is visible. */
 export function createServiceResponse(
   status: number,

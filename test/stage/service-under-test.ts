@@ -2,7 +2,7 @@ import { afterAll, beforeAll } from 'vitest';
 import { maintain } from '../../lib/cleanup.ts';
 import { readSettings, type Variables } from '../../lib/settings/settings.ts';
 import type { DatabaseOptions } from './postgres.ts';
-import { freshAddress, readResponse, type ServiceResponse, type UserBody } from './responses.ts';
+import { freshAddress, type ServiceResponse, type UserBody } from './responses.ts';
 import { startService } from './service.ts';
 
 type UserFields = { email?: string; full_name?: string | null; external_id?: string | null };
@@ -20,8 +20,7 @@ export function serviceUnderTest(variables: () => Variables = () => ({}), option
   });
   afterAll(() => service.stop());
 
-  const call = async (...request: Parameters<typeof service.call>) =>
-    readResponse(await service.call(...request));
+  const call = (...request: Parameters<typeof service.call>) => service.call(...request);
 
   return {
     get url() {

@@ -40,19 +40,28 @@ export function environmentOf(
   };
 }
 
-/** A database and an issuer, and the variables of a service with them. */
-export async function startSurroundings(options: DatabaseOptions = {}) {
+/** The database and the identity provider of a service. */
+export type Surroundings = {
+  readonly database: Omit<Database, 'drop'>;
+  readonly issuer: Awaited<ReturnType<typeof startIssuer>>;
+};
+
+/** Creates a database and starts an identity provider, or has those of an existing service, which `stop` leaves alone. */
+export async function startSurroundings(beside?: Surroundings, options: DatabaseOptions = {}) {
+  if (beside) {
+    const { issuer } = beside;
+    const database: Database = { drop: async () => {}, ...beside.database };
+    return { database, issuer, environment: environmentOf(database, issuer), stop: async () => {} };
+  }
   const [database, issuer] = await Promise.all([createDatabase(options), startIssuer()]);
-  const stop = () => Promise.all([issuer.stop(), database.drop()]);
+  const stop = async () => void (await Promise.all([issuer.stop(), database.drop()]));
   return { database, issuer, environment: environmentOf(database, issuer), stop };
 }
-
-type Surroundings = Pick<Awaited<ReturnType<typeof startSurroundings>>, 'database' | 'issuer'>;
 
 type ServiceOptions = DatabaseOptions & {
   readonly waitsUntilReady?: boolean;
   /** Changes the empty database before the service starts. */
-  readonly prepare?: ((database: Surroundings['database']) => Promise<unknown>) | undefined;
+  readonly prepare?: ((database: Database) => Promise<unknown>) | undefined;
 };
 
 /**
@@ -64,12 +73,13 @@ export async function startService(
   beside?: Surroundings,
   { waitsUntilReady = true, prepare, ...options }: ServiceOptions = {},
 ) {
-  const { database, issuer } = beside ?? (await startSurroundings(options));
+  const surroundings = await startSurroundings(beside, options);
+  const { database, issuer } = surroundings;
   await prepare?.(database);
   const folder = mkdtempSync(join(tmpdir(), 'user-management-log-'));
   const file = join(folder, 'log');
   const descriptor = openSync(file, 'a');
-  const environment = { ...environmentOf(database, issuer), ...variables };
+  const environment = { ...surroundings.environment, ...variables };
   const host = await startHost(readSettings(environment), { logTo: descriptor });
   if (waitsUntilReady) await untilReady(host.url);
 
@@ -88,7 +98,7 @@ export async function startService(
     call: callerOf(host.url, issuer),
     async stop() {
       await host.shutDown();
-      if (!beside) await Promise.all([issuer.stop(), database.drop()]);
+      await surroundings.stop();
       closeSync(descriptor);
       rmSync(folder, { recursive: true });
     },

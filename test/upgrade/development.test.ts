@@ -3,7 +3,7 @@ import { callerOf } from '../stage/caller.ts';
 import { change } from '../stage/changes.ts';
 import { startDevelopment } from '../stage/development.ts';
 import { copyOfProject } from '../stage/project-copy.ts';
-import { readResponse, type UserBody } from '../stage/responses.ts';
+import type { UserBody } from '../stage/responses.ts';
 import { checkOutVersion } from './earlier-version.ts';
 
 /** Calls the service of a banner, with the token in it. */
@@ -11,8 +11,7 @@ function callerIn(banner: string) {
   const [, url = ''] = /(http:\/\/127\.0\.0\.1:\d+)\/docs/.exec(banner) ?? [];
   const [, token = ''] = /(ey[\w-]+\.[\w-]+\.[\w-]+)/.exec(banner) ?? [];
   const call = callerOf(url, { sign: async () => token });
-  return async (method: string, path: string, body?: unknown) =>
-    readResponse(await call(method, `/api/v1/users/${path}`, body));
+  return (method: string, path: string, body?: unknown) => call(method, `/api/v1/users/${path}`, body);
 }
 
 test('in development the data of the first version survive the upgrade', async () => {

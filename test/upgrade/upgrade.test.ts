@@ -1,26 +1,39 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { runMigrations } from '../../lib/migrations/index.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
+import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { CHANGES, change, nextOf } from '../stage/changes.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
 import { freshKey } from '../stage/keyed.ts';
 import { hold } from '../stage/locks.ts';
 import { BATCH, USERS, type UserBody } from '../stage/responses.ts';
-import { connectToDatabase } from '../stage/rows.ts';
-import { startService } from '../stage/service.ts';
+import { connectToDatabase, type PostgresServer } from '../stage/rows.ts';
+import { startService, startSurroundings } from '../stage/service.ts';
 import { repeat, until } from '../stage/until.ts';
-import { stageOfVersion, startEarlierVersion } from './earlier-version.ts';
+import { checkOutVersion } from './earlier-version.ts';
 
-const stage = stageOfVersion('1.2.0');
+const folder = checkOutVersion('1.2.0');
+afterAll(() => rmSync(folder, { recursive: true }));
+
 const MIGRATE = join(import.meta.dirname, '../../host/commands/migrate.ts');
 const COUNT = Number(process.env.USERS ?? 1_000_000);
 
-type Call = ReturnType<typeof stage.callerAt>;
+type Call = BuiltService['call'];
+
+/** A database and an issuer for one test, an instance of the earlier version, and a function that starts another one. */
+async function start() {
+  const surroundings = await forThisTest(startSurroundings);
+  const options = { main: join(folder, 'host/main.ts'), beside: surroundings };
+  const startEarlier = () => forThisTest(startBuiltService, {}, options);
+  return { ...surroundings, startEarlier, earlier: await startEarlier() };
+}
 
 /** Sends requests whose responses depend on the index of emails, and collects unexpected ones. */
 function startCallers(callers: readonly Call[]) {
@@ -64,7 +77,7 @@ function startCallers(callers: readonly Call[]) {
 }
 
 /** Measures how long sessions of the service wait for a lock, without the delays of a busy processor. */
-async function watchLocks(database: typeof stage.database) {
+async function watchLocks(database: PostgresServer) {
   const client = await connectToDatabase(database);
   let longest = 0;
   const stop = repeat(async () => {
@@ -88,9 +101,9 @@ async function watchLocks(database: typeof stage.database) {
 }
 
 test(`${COUNT} users are migrated while runs are killed, this version is rolled out and rolled back, and no request is refused`, async () => {
-  const { folder, issuer, database, environment, earlier, callerAt } = stage;
-  const second = await startEarlierVersion(folder, environment);
-  const administrator = await administer(database.name);
+  const { issuer, database, environment, earlier, startEarlier } = await start();
+  const second = await startEarlier();
+  const administrator = await forThisTest(administer, database.name);
   // A database that 1.1.0 created.
   await administrator.query('CREATE INDEX users_email_unicode_idx ON users (lower(upper(email)))');
   await administrator.query(`
@@ -107,7 +120,7 @@ test(`${COUNT} users are migrated while runs are killed, this version is rolled 
     readiness.add((await fetch(`${earlier.url}/ready`)).status);
     await sleep(20);
   });
-  const old = startCallers([earlier.url, second.url, second.url].map(callerAt));
+  const old = startCallers([earlier.call, second.call, second.call]);
   const locks = await watchLocks(database);
 
   for (const pause of [400, 700, 1000, 1300, 1600]) {
@@ -121,22 +134,21 @@ test(`${COUNT} users are migrated while runs are killed, this version is rolled 
   }
   await Promise.all([1, 2, 3, 4].map(() => runMigrations(readSettings(environment).postgres)));
   const latest = await Promise.all([1, 2].map(() => startService({}, { database, issuer })));
-  const young = startCallers(latest.map(({ url }) => callerAt(url)));
+  const young = startCallers(latest.map(({ call }) => call));
   await young.untilServed();
   const wrong = [await old.stop()];
   // The rollback.
-  const back = startCallers([callerAt(earlier.url)]);
+  const back = startCallers([earlier.call]);
   await back.untilServed();
   wrong.push(await young.stop());
   await Promise.all(latest.map(({ stop }) => stop()));
-  const third = await startEarlierVersion(folder, environment);
-  const alone = startCallers([callerAt(third.url)]);
+  const third = await startEarlier();
+  const alone = startCallers([third.call]);
   await alone.untilServed();
   wrong.push(await back.stop(), await alone.stop());
   await stopAsking();
-  expect(readiness).toEqual(new Set([200]));
-  await Promise.all([second.stop(), third.stop()]);
 
+  expect(readiness).toEqual(new Set([200]));
   expect(wrong).toEqual([[], [], [], []]);
   expect(await locks.stop()).toBeLessThan(1);
   expect(await digest()).toEqual(before);
@@ -144,13 +156,12 @@ test(`${COUNT} users are migrated while runs are killed, this version is rolled 
     "SELECT indexname FROM pg_indexes WHERE tablename = 'users' AND indexname ~ 'email'",
   );
   expect(indexes).toEqual([{ indexname: 'users_email_key' }]);
-  await administrator.stop();
 });
 
 test('each version serves the users, keys, cursors and changes of the other, also after a rollback', async () => {
-  const { folder, issuer, database, environment, earlier, callerAt } = stage;
+  const { issuer, database, earlier, startEarlier } = await start();
   const latest = await startService({}, { database, issuer });
-  const [old, young] = [callerAt(earlier.url), callerAt(latest.url)];
+  const [old, young] = [earlier.call, latest.call];
   const [first, second] = [freshKey(), freshKey()].map((key) => ({ headers: { 'idempotency-key': key } }));
   const values = (number: number) => ({ email: `Ada.${number}@Example.com`, external_id: `hr-${number}` });
   const ada = (await old('POST', USERS, values(1), first)).body as UserBody;
@@ -184,22 +195,21 @@ test('each version serves the users, keys, cursors and changes of the other, als
     expect((await other('GET', nextOf(page))).body).toEqual(changes.slice(2));
   }
   await latest.stop();
-  await earlier.stop();
-  stage.earlier = await startEarlierVersion(folder, environment);
-  const back = callerAt(stage.earlier.url);
+  await earlier.remove();
+  const { call: back } = await startEarlier();
   expect((await back('GET', CHANGES)).body).toEqual(changes);
   expect((await back('GET', USERS + ada.id)).headers.etag).toBe('"2"');
   expect((await back('DELETE', USERS + ada.id)).status).toBe(204);
   const again = await startService({}, { database, issuer });
-  const { body } = await callerAt(again.url)('GET', `${USERS}${ada.id}/changes`);
+  const { body } = await again.call('GET', `${USERS}${ada.id}/changes`);
   expect(body).toEqual([changes[0], changes[2], change('user.deleted', ada, 3)]);
   await again.stop();
 });
 
 test('the migration waits for a vacuum of users in attempts of less than a second, and 1.2.0 serves meanwhile', async () => {
-  const { database, environment, earlier, callerAt } = stage;
-  const administrator = await administer(database.name);
-  const writers = startCallers(Array.from({ length: 4 }, () => callerAt(earlier.url)));
+  const { database, environment, earlier } = await start();
+  const administrator = await forThisTest(administer, database.name);
+  const writers = startCallers(Array.from({ length: 4 }, () => earlier.call));
   const locks = await watchLocks(database);
   const vacuum = await hold(database, 'LOCK TABLE users IN SHARE UPDATE EXCLUSIVE MODE');
   const migrated = runMigrations(readSettings(environment).postgres);
@@ -216,5 +226,4 @@ test('the migration waits for a vacuum of users in attempts of less than a secon
 
   expect(await writers.stop()).toEqual([]);
   expect(await locks.stop()).toBeLessThan(1);
-  await administrator.stop();
 });

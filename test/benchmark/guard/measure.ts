@@ -3,9 +3,7 @@ import { readSettings } from '../../../lib/settings/settings.ts';
 import { type Request, USERS } from '../../lab/load/wire.ts';
 import { percentile } from '../../lab/meters/percentile.ts';
 import { administer } from '../../stage/administration.ts';
-import { createDatabase } from '../../stage/postgres.ts';
-import { environmentOf } from '../../stage/service.ts';
-import { startIssuer } from '../../stage/tokens.ts';
+import { startSurroundings } from '../../stage/service.ts';
 import { fill, idOf } from '../stage/users.ts';
 import { type Workload, workloads } from '../workloads.ts';
 import { type CountedHost, startCountedHost } from './counted-host.ts';
@@ -16,9 +14,8 @@ import type { Totals } from './counters.ts';
  * loads before anything else.
  */
 export async function measureAll(only?: readonly string[], preloaded?: readonly string[]): Promise<Measured> {
-  const [database, issuer] = await Promise.all([createDatabase(), startIssuer()]);
-  const variables = environmentOf(database, issuer);
-  await runMigrations(readSettings(variables).postgres);
+  const { database, issuer, environment, stop } = await startSurroundings();
+  await runMigrations(readSettings(environment).postgres);
   const admin = await administer(database.name);
   await fill(
     (statement) => admin.query(statement),
@@ -26,7 +23,7 @@ export async function measureAll(only?: readonly string[], preloaded?: readonly 
     () => {},
   );
   await admin.stop();
-  const host = await startCountedHost(variables, preloaded);
+  const host = await startCountedHost(environment, preloaded);
   try {
     const token = await issuer.sign();
     const freshTokens = await Promise.all(
@@ -45,7 +42,7 @@ export async function measureAll(only?: readonly string[], preloaded?: readonly 
     return measured;
   } finally {
     await host.stop();
-    await Promise.all([issuer.stop(), database.drop()]);
+    await stop();
   }
 }
 
