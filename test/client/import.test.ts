@@ -279,7 +279,7 @@ describe('users import', () => {
     expect(await stored('expiring')).toHaveLength(3000);
   });
 
-  test('tokens by client credentials are renewed, and no secret is printed', async () => {
+  test('tokens come by client credentials, and no secret is printed', async () => {
     const variables = {
       USERS_URL: stage.service.url,
       USERS_TOKEN_URL: stage.service.credentials.ACCEPT_TOKEN_URL,
