@@ -1,7 +1,7 @@
 import { afterEach, beforeAll } from 'vitest';
 import type { Breaking } from '../accept/faults.ts';
 import { startAcceptable, startBreaking } from '../accept/stage.ts';
-import { callerOf } from '../stage/caller.ts';
+import { senderTo } from '../stage/caller.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { openFiles, startCommand, variablesFor } from './command.ts';
 
@@ -54,7 +54,7 @@ export function acceptableUnderTest() {
     },
     /** The content of the response to a request of another caller; undefined without content. */
     async call(method: string, path = '', body?: object) {
-      const send = callerOf(service.url, { sign: async () => String(given.USERS_TOKEN) });
+      const send = senderTo(service.url, { sign: async () => String(given.USERS_TOKEN) });
       const response = await send(method, `/api/v1/users/${path}`, body);
       return response.status === 204 ? undefined : response.json();
     },

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startBuiltHost } from '../stage/built-host.ts';
-import { callerOf, untilReady } from '../stage/caller.ts';
+import { senderTo, untilReady } from '../stage/caller.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { startProxy } from '../stage/proxy.ts';
@@ -159,7 +159,7 @@ test(`after ${KILLS} kills of the relay, the receiver, the service and PostgreSQ
   /** Each writer creates a user, changes it twice and deletes it, and goes on after any failure. */
   let created = 0;
   const write = async () => {
-    const send = callerOf(`${variables.USERS_URL}/api/v1/users/`, issuer);
+    const send = senderTo(`${variables.USERS_URL}/api/v1/users/`, issuer);
     const call = async (method: string, path: string, body?: object) => {
       const response = await send(method, path, body, { signal: AbortSignal.timeout(5000) });
       return response.json().catch(() => undefined);

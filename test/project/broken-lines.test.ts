@@ -115,7 +115,7 @@ const BROKEN_LINES: readonly BrokenLine[] = [
   },
 ];
 
-const folder = copyOfProject(openFolder(), ['test', 'events', 'vitest.config.ts']);
+const folder = copyOfProject(openFolder(), ['test', 'events', 'vitest.config.ts', 'tsconfig.json']);
 
 afterAll(() => removeProject(folder));
 
