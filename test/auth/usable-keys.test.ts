@@ -92,7 +92,7 @@ describe('a key of the JWKS is ignored', () => {
     ['without a modulus', { n: undefined }],
     ['without a type', { kty: undefined }],
     ['for another algorithm', { alg: 'RS512' }],
-    ['for an algorithm of encryption', { alg: 'RSA-OAEP' }],
+    ['for an encryption algorithm', { alg: 'RSA-OAEP' }],
     ['for an algorithm of another type', { alg: 'ES256' }],
     ['whose algorithm is not a text', { alg: 42 }],
     ['that may only sign', { key_ops: ['sign'] }],

@@ -37,7 +37,7 @@ describe('a writer that commits late', () => {
   });
 
   test('is not skipped, and holds back only changes of the same user, whose versions stay in order', async () => {
-    // A change with a position, because the sequence is not settled before the first one.
+    // The first change gives the feed its end.
     await createUser();
     const end = await endOfFeed(call);
     const ada = await createUser();

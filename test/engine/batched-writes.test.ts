@@ -18,7 +18,7 @@ const numbers = (count: number) => Array.from({ length: count }, (_, index) => i
 const idOf = (number: number) => `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`;
 const unavailable = expect.objectContaining({ code: 'service_unavailable_error' });
 
-/** Inserts notes. Takes the given number of seconds. */
+/** A function that inserts a note with a statement of this many seconds. */
 function writingNotes(seconds = 0) {
   const write = prepare<{ id: readonly [string]; note: readonly [string] }, { id: string; note: string }>(
     opened.statements,

@@ -8,7 +8,7 @@ import { times } from '../stage/times.ts';
 const service = serviceUnderTest();
 const admin = administratorOf(service);
 
-test('requests without a valid token and with invalid bodies are 401, without the role 403, and take no database connection', async () => {
+test('requests are 401 without a valid token and 403 without the role, also with invalid bodies, and take no database connection', async () => {
   const foreign = await service.issuer.sign({ aud: 'another-service' });
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${foreign}` };
   const reader = { authorization: `Bearer ${await service.issuer.tokenFor('users.read')}` };

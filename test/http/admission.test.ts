@@ -30,18 +30,19 @@ test('refusals are logged once a second, each time those since the last time', (
   const lines: unknown[] = [];
   const refusals = new RefusalCounts({ warning: (event, fields) => lines.push({ event, ...fields }) });
   vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
   for (let count = 0; count < 8; count += 1) {
     refusals.add('no_room', 'a');
     vi.advanceTimersByTime(400);
   }
   vi.advanceTimersByTime(1000);
-  vi.useRealTimers();
 
   expect(lines).toEqual([3, 3, 2].map((count) => ({ event: 'requests_refused', count, caller: 'known' })));
 });
 
 test('a request that is queued for more than 0.85 seconds is refused', () => {
   vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
   const from = performance.now();
   const refusedAfter: number[] = [];
   const inFlight = { servedCount: 0, isDraining: false };
@@ -51,7 +52,6 @@ test('a request that is queued for more than 0.85 seconds is refused', () => {
     respondOverloaded: () => refusedAfter.push(performance.now() - from),
   });
   vi.advanceTimersByTime(10_000);
-  vi.useRealTimers();
 
   // The queue is looked through ten times a second.
   expect(refusedAfter).toEqual([900]);

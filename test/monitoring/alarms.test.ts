@@ -41,7 +41,7 @@ async function start(variables: Variables = {}) {
   expect(await prometheus.firing()).toEqual([]);
 }
 
-/** Sends a read, whatever its response is and however long it takes. */
+/** Sends a read, and does not wait for its response. */
 async function read(): Promise<void> {
   service.call('GET', `${USERS}?limit=1`).catch(() => {});
   await sleep(100);

@@ -22,7 +22,7 @@ const named = (pattern: string): readonly string[] => [
 const OF_LOGGER = named('{@aws-lambda-powertools/{logger,commons}/lib/esm,@aws/lambda-invoke-store}/**/*.js');
 const OF_TELEMETRY = named('@opentelemetry/*/dist/**/*.mjs');
 
-/** Without those that are also settings of the service, which refuse other values. */
+/** These variables with this value, except for the service's settings, which refuse other values. */
 const allOf = (names: readonly string[], value: string): Variables =>
   Object.fromEntries(names.filter((name) => !(name in SETTINGS)).map((name) => [name, value]));
 

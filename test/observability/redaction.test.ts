@@ -58,7 +58,7 @@ function encoded(text: string, times: Iterable<number>): string {
     .join('');
 }
 
-test('the segment of a path and the word of a User-Agent are masked that contain a token or an email, beside any text and in any encoding', () => {
+test('a segment of a path and a word of a User-Agent are masked if they contain a token or an email, beside any text and in any encoding', () => {
   fc.assert(
     fc.property(secret, around, around, encodings, (hidden, before, after, times) => {
       const part = encoded(before + hidden + after, times);

@@ -177,6 +177,7 @@ test.each(FORMS)('a value of a setting that is refused is in no output: %j', asy
 test('diagnostics of OpenTelemetry quote no value of its variables', async () => {
   const service = await forThisTest(startBuiltService, {
     SVC_OTEL_ENABLED: 'true',
+    SVC_LOG_LEVEL: 'debug',
     OTEL_LOG_LEVEL: 'all',
     OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9',
     OTEL_EXPORTER_OTLP_HEADERS: `authorization=${MARKED}`,
@@ -184,6 +185,7 @@ test('diagnostics of OpenTelemetry quote no value of its variables', async () =>
     OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT: MARKED,
   });
   await service.untilEvent('otel_diagnostic');
+  await service.createUser();
   service.signal('SIGTERM');
   await service.exited;
 

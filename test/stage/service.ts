@@ -46,7 +46,7 @@ export type Surroundings = {
   readonly issuer: Awaited<ReturnType<typeof startIssuer>>;
 };
 
-/** Creates a database and starts an identity provider, or has those of an existing service, which `stop` leaves alone. */
+/** Creates a database and starts an identity provider, or uses those of an existing service, which `stop` leaves alone. */
 export async function startSurroundings(beside?: Surroundings, options: DatabaseOptions = {}) {
   if (beside) {
     const { issuer } = beside;
