@@ -79,6 +79,7 @@ test('the end of a session during a statement is logged with what PostgreSQL say
   await until('a statement runs', async () => (await postgres.terminate("wait_event = 'PgSleep'")) > 0);
 
   expect((await response).status).toBe(503);
+  await until('it is logged', async () => (await find('postgres_session_closed')).length > 0);
   expect(await find('postgres_session_closed')).toMatchObject([
     {
       level: 'warning',
