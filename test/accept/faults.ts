@@ -149,7 +149,11 @@ export const SEEN_READING: Faults = {
   'HEAD is 404': withStatus(method('HEAD'), 404),
   'OPTIONS responds to browsers': withStatus(method('OPTIONS'), 200),
   'a trailing slash is 404': withStatus(path(/^\/[^?]*[^/]\/(\?|$)/), 404),
-  'a path without a slash is redirected': withStatus(path(/^\/api\/v1\/users(\?|$)/), 308),
+  'a path without a slash is redirected': changed(path(/^\/api\/v1\/users(\?|$)/), () => ({
+    status: 308,
+    headers: { location: '/api/v1/users/' },
+    body: '',
+  })),
   'an id in upper case is 404': withStatus(both(ok, path(/\/users\/[\dA-F-]*[A-F][\dA-F-]*$/)), 404),
   'users lack updated_at': withUsers({ updated_at: undefined }),
   'users have a further field': withUsers({ version: 1 }),

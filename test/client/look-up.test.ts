@@ -16,7 +16,7 @@ beforeAll(async () => {
     uuid: { email: 'uuid@example.com', external_id: UUID },
     email: { email: 'mail@example.com', external_id: 'mary@elsewhere' },
     malformed: { email: 'malformed@example.com', external_id: '@@' },
-    plain: { email: 'plain@example.com', external_id: 'hr 4711' },
+    plain: { email: 'plain@example.com', external_id: 'hr é+4711' },
     // Another user has this email.
     both: { email: 'both@example.com', external_id: 'Mary.Shelley@example.com' },
   };
@@ -32,7 +32,7 @@ test.each<[string, () => readonly string[], string | undefined]>([
   ['a text with @ is an email', () => ['MARY.shelley@example.com'], 'mary'],
   ['an email that no user has is an external id', () => ['mary@elsewhere'], 'email'],
   ['a text that cannot be an email is an external id', () => ['@@'], 'malformed'],
-  ['any other text is an external id', () => ['hr 4711'], 'plain'],
+  ['any other text is an external id', () => ['hr é+4711'], 'plain'],
   ['--by external_id', () => ['Mary.Shelley@example.com', '--by', 'external_id'], 'both'],
   ['--by email', () => ['mail@example.com', '--by=email'], 'email'],
   ['--by id', () => [String(users.mary?.id), '--by', 'id'], 'mary'],
