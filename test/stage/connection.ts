@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createServiceResponse, type ServiceResponse } from './service-response.ts';
-import { until } from './until.ts';
 
+const TIMEOUT_MS = 30_000;
 const HEAD_END = '\r\n\r\n';
 
 /** A connection to the service on which a test can send any bytes, HTTP or not. */
@@ -13,37 +13,48 @@ export async function connectTo(url: string, { isReading = true } = {}) {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
   let wasReset = false;
-  let isEnded = false;
   let received = Buffer.alloc(0);
-  // Bytes before this one were read as messages.
-  let next = 0;
+  let isEnded = false;
+  const all: Buffer[] = [];
+  let wake = () => {};
   socket.on('error', () => {
     wasReset = true;
   });
   for (const end of ['end', 'close']) {
     socket.on(end, () => {
       isEnded = true;
+      wake();
     });
   }
   await Promise.race([once(socket, 'connect'), once(socket, 'close')]);
   if (!isReading) socket.pause();
   else
     socket.on('data', (chunk: Buffer) => {
+      all.push(chunk);
       received = Buffer.concat([received, chunk]);
+      wake();
     });
 
-  const text = () => received.toString('latin1');
-  const isOver = () => isEnded || socket.destroyed;
+  const text = () => Buffer.concat(all).toString('latin1');
+
+  async function until<Value>(found: () => Value | undefined, wanted: string): Promise<Value> {
+    const deadline = Date.now() + TIMEOUT_MS;
+    for (;;) {
+      const value = found();
+      if (value !== undefined) return value;
+      if (isEnded) throw new Error(`the connection ended before ${wanted}, after: ${received}`);
+      if (Date.now() > deadline) throw new Error(`no ${wanted} in time, only: ${received}`);
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+        setTimeout(resolve, 1000).unref();
+      });
+    }
+  }
 
   /** The next complete response. A response to HEAD has no content, with any Content-Length. */
   async function message({ toHead = false } = {}): Promise<Message> {
-    const look = () => {
-      const found = firstMessageIn(received.subarray(next), toHead);
-      if (!found && isEnded) throw new Error(`the connection ended after: ${text()}`);
-      return found;
-    };
-    const found = await until('a complete response', look, { every: 1 });
-    next += found.length;
+    const found = await until(() => firstMessageIn(received, toHead), 'a complete response');
+    received = received.subarray(found.length);
     return found;
   }
 
@@ -64,18 +75,22 @@ export async function connectTo(url: string, { isReading = true } = {}) {
     statuses: () => Array.from(text().matchAll(/HTTP\/1\.1 ([2-5]\d\d) /g), ([, status]) => Number(status)),
     /** Whether the service has ended the connection. */
     get isOver() {
-      return isOver();
+      return isEnded || socket.destroyed;
     },
     /** Waits until the service ends the connection, for so many milliseconds at most. */
     async untilOver(milliseconds: number): Promise<boolean> {
-      await until('the end', isOver, { seconds: milliseconds / 1000 }).catch(() => {});
-      return isOver();
+      if (!isEnded && !socket.destroyed) {
+        const limit = AbortSignal.timeout(milliseconds);
+        const over = ['end', 'close'].map((event) => once(socket, event, { signal: limit }));
+        await Promise.race(over).catch(() => {});
+      }
+      return isEnded || socket.destroyed;
     },
     /** Resolves when the service has closed, with the bytes that no answer() read. */
     async rest(): Promise<string> {
-      await until('the end', () => isEnded, { every: 1 });
+      await until(() => (isEnded ? true : undefined), 'the end');
       socket.destroy();
-      return received.subarray(next).toString();
+      return received.toString();
     },
     /** Whether the service has reset the connection. */
     get wasReset() {
@@ -83,7 +98,7 @@ export async function connectTo(url: string, { isReading = true } = {}) {
     },
     /** Whether no bytes have arrived that no answer() read. */
     get isQuiet() {
-      return received.length === next;
+      return received.length === 0;
     },
     /** Ends its own side, and continues to read. */
     halfClose: () => void socket.end(),
