@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-/** Runs the checks as `npm run accept -- ...` does, with exactly this environment. Resolves with what it printed, too. */
+/** Runs the checks as `npm run accept -- ...` does, with exactly this environment. Resolves with the exit code and the output. */
 export async function accept(words: readonly string[], variables: Readonly<Record<string, string>> = {}) {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'accept.mjs'), ...words], {
     env: { ...variables },

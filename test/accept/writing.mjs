@@ -13,7 +13,7 @@ export const WRITES = {
   'Changes of this run': feed,
 };
 
-/** What these checks send. */
+/** `known`, with the functions by which these checks write. */
 export async function withWrites(known) {
   const { ask, send, ledger } = known;
   const post = (json, expected = 201, options = {}) => ask('POST', USERS, expected, { json, ...options });

@@ -1,6 +1,6 @@
 import { startTokenIssuer } from '../../host/development/token-issuer.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
-import { untilReady } from '../stage/built-service.ts';
+import { untilReady } from '../stage/caller.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
-import { callerOf, untilReady } from '../stage/built-service.ts';
+import { callerOf, untilReady } from '../stage/caller.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { expectEndInOrder } from '../stage/end-in-order.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';

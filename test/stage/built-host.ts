@@ -23,7 +23,7 @@ export type HostOptions = {
 /** A running built host. */
 export type BuiltHost = Awaited<ReturnType<typeof startBuiltHost>>;
 
-/** Starts the built host as a process of its own, with exactly the environment `variables`. */
+/** Starts the built host, or that of `main`, with `variables` and those of `npm start` as its whole environment. */
 export async function startBuiltHost(variables: Variables, { output, runBy = [], main }: HostOptions = {}) {
   const command = [...runBy, process.execPath, ...START_OPTIONS, main ?? (await builtHost())];
   const host = startProcess(command, { env: { ...VARIABLES, ...variables }, output });

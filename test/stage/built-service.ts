@@ -5,8 +5,6 @@ import { callerOf, senderTo, untilReady } from './caller.ts';
 import { type Surroundings, startSurroundings } from './service.ts';
 import { until } from './until.ts';
 
-export { callerOf, untilReady } from './caller.ts';
-
 /** A running built host, with a database and an issuer of its own. */
 export type BuiltService = Awaited<ReturnType<typeof startBuiltService>>;
 

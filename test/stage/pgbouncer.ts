@@ -43,7 +43,7 @@ export async function startPgBouncer(
   await chmod(folder, 0o777);
   await chmod(log, 0o666);
   const identity = process.getuid?.() === 0 ? ['--user', 'nobody'] : [];
-  const pooler = startProcess([PGBOUNCER, '--quiet', ...identity, file], { env: process.env });
+  const pooler = startProcess([PGBOUNCER, ...identity, file], { env: process.env });
   await pooler.find('PgBouncer listens', () => isListening(port));
 
   return {

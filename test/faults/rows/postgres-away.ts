@@ -166,7 +166,7 @@ export const postgresAway: readonly Row[] = [
   interrupted({
     name: 'sessions-refused',
     promise:
-      'PostgreSQL has no connection left, refuses the account or lacks the database: 503, and service again as soon as it does not.',
+      'PostgreSQL has no connection left, refuses the account or lacks the database: 503, and service again as soon as this ends.',
     trials: 15,
     brief: 3,
     postgres: { settings: { max_connections: 20 } },

@@ -81,7 +81,7 @@ async function measureCommand(
   return { code, seconds: Number(seconds.toFixed(1)), per_second, ...used, last_line: lastLine(stderr) };
 }
 
-/** A receiver that responds at once, and counts to the number of changes that it is to receive. */
+/** A receiver that responds at once. `isReached` resolves after `count` changes. */
 async function startReceiver(count: number) {
   let received = 0;
   const { promise: isReached, resolve } = Promise.withResolvers<void>();

@@ -5,7 +5,7 @@ import { faultsInRegisters } from '../../model/linearizability.ts';
 import { hasSpin } from '../../model/spin.ts';
 import { type FeedHistory, windowsIn } from '../../model/windows.ts';
 import { type HostOptions, startBuiltHost } from '../../stage/built-host.ts';
-import { untilReady } from '../../stage/built-service.ts';
+import { untilReady } from '../../stage/caller.ts';
 import { startDisposablePostgres } from '../../stage/disposable-postgres.ts';
 import { startProxy } from '../../stage/proxy.ts';
 import { environmentOf } from '../../stage/service.ts';
