@@ -106,6 +106,7 @@ export class Sender {
   #send(name: keyof Executors, text: KindText, values: readonly unknown[], deadline: number) {
     const { executors, spans } = this.#options;
     const executor = executors[name];
+    if (deadline <= performance.now()) return Promise.reject(refusals.timeLimitReached());
     if (executor.waitingCount >= maxWaitingStatements(this.#settings))
       return Promise.reject(refusals.queueFull());
     const send = () => executor.send(text, values, deadline);

@@ -8,7 +8,7 @@ import { openedDatabase } from '../stage/opened-database.ts';
 import { outcomesOf, prepare } from '../stage/statements.ts';
 import { until } from '../stage/until.ts';
 
-const opened = openedDatabase('SELECT');
+const opened = openedDatabase('CREATE SEQUENCE sends');
 
 /** A statement of this kind, with the values `given`. */
 function statement<Values extends Record<string, unknown>>(
@@ -24,6 +24,7 @@ const nap = () =>
     'list',
     ({ seconds }) => sql`select pg_sleep(${seconds}::float8)::text as nap`,
   );
+const uuid = (number: number) => `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`;
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
 const unavailable = expect.objectContaining({ code: 'service_unavailable_error' });
 
@@ -60,7 +61,6 @@ describe('pipelined statements', () => {
 });
 
 describe('batched reads', () => {
-  const uuid = (number: number) => `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`;
   const fault = uuid(999);
 
   beforeAll(async () => {
@@ -77,7 +77,7 @@ describe('batched reads', () => {
   const lookUp = () => {
     const select = statement<{ id: readonly [string] }>(
       'batched-read',
-      ({ id }) => sql`with one as materialized (select nextval('sent'))
+      ({ id }) => sql`with one as materialized (select nextval('sends'))
         select named.id, named.name from one, named
         where named.id = any(array(select checked(id) from unnest(${id}::uuid[]) as id))`,
     );
@@ -86,7 +86,7 @@ describe('batched reads', () => {
 
   test('in one pass of the event loop are one statement, and each has its own result', async () => {
     const read = lookUp();
-    const countSent = async () => Number((await opened.query("SELECT nextval('sent') AS count"))[0]?.count);
+    const countSent = async () => Number((await opened.query("SELECT nextval('sends') AS count"))[0]?.count);
     const before = await countSent();
     const ids = [...numbers(50).map(uuid), uuid(7), uuid(500), uuid(8)];
     const responses = await Promise.all(ids.map(read));
@@ -190,5 +190,30 @@ test.each<Kind>(['list', 'single'])(
     await forget({});
 
     expect(await Promise.all(numbers(20).map(() => read({})))).toEqual(numbers(20).map(() => [{ one: 1 }]));
+  },
+);
+
+test.each<Kind>(['batched-read', 'batched-write', 'list', 'single'])(
+  'a statement (%s) is refused if the time of its request is up, and is not sent with those of others',
+  async (kind) => {
+    const warnings: string[] = [];
+    const keep = ({ name, message }: Error) => void warnings.push(`${name}: ${message}`);
+    process.on('warning', keep);
+    onTestFinished(() => void process.off('warning', keep));
+    const send = statement<{ id: readonly [string] }>(
+      kind,
+      ({ id }) => sql`select id, nextval('sends') from unnest(${id}::uuid[]) as given (id)`,
+    );
+    const [before] = await opened.query("SELECT nextval('sends')::int AS sent");
+    const late = withinRequest({ requestId: 'r', answeredBy: performance.now() - 100 }, () =>
+      send({ id: [uuid(1)] }),
+    );
+    const other = send({ id: [uuid(2)] });
+    const ended = await outcomesOf([late, other]);
+    const [after] = await opened.query("SELECT nextval('sends')::int AS sent");
+
+    expect(ended).toEqual([unavailable, [expect.objectContaining({ id: uuid(2) })]]);
+    expect(Number(after?.sent) - Number(before?.sent)).toBe(2);
+    expect(warnings).toEqual([]);
   },
 );

@@ -74,7 +74,7 @@ export class PendingStatement {
       if (this.isSent) this.reject(refusals.noResponse());
       else this.reject(isLate ? refusals.timeLimitReached() : refusals.noFreeSession());
     };
-    this.#timer = setTimeout(expire, Math.ceil(left) + 1);
+    this.#timer = setTimeout(expire, Math.max(Math.ceil(left), 0) + 1);
   }
 
   resolve(rows: readonly Row[]): void {
