@@ -60,8 +60,9 @@ describe('a token is ignored', () => {
 });
 
 // These two wait for seconds, so they run concurrently.
-test.concurrent('the service follows the rotation of keys', async () => {
+test.concurrent('the service follows the rotation of keys', async ({ onTestFinished }) => {
   const { issuer, call, stop } = await startService();
+  onTestFinished(stop);
   const before = { headers: { authorization: `Bearer ${await issuer.sign()}` } };
   expect((await call('GET', USERS, undefined, before)).status).toBe(200);
   await issuer.rotate('ES256');
@@ -70,18 +71,21 @@ test.concurrent('the service follows the rotation of keys', async () => {
   const isAccepted = async () => (await call('GET', USERS)).status === 200;
   await until('the new key is accepted', isAccepted, { seconds: 3.5 });
   const response = await call('GET', USERS, undefined, before);
-  await stop();
 
   expect(response).toEqual(refusal('unauthorized_error', USERS));
 });
 
-test.concurrent('the service starts while the identity provider is unavailable, and recovers by itself', async () => {
+test.concurrent('the service starts while the identity provider is unavailable, and recovers by itself', async ({
+  onTestFinished,
+}) => {
   const surroundings = await startSurroundings();
+  onTestFinished(surroundings.stop);
   const { issuer } = surroundings;
   const headers = { authorization: `Bearer ${await issuer.sign()}` };
   await issuer.stop();
   // /ready does not depend on the identity provider.
   const { url, stop } = await startService({}, surroundings);
+  onTestFinished(stop);
   const ask = async (path: string) => readResponse(await fetch(`${url}${path}`, { headers }));
 
   expect(await ask('/ready')).toEqual(probe('ready'));
@@ -92,7 +96,4 @@ test.concurrent('the service starts while the identity provider is unavailable, 
 
   await issuer.restart();
   await until('the token is accepted', async () => (await ask(USERS)).status === 200, { seconds: 15 });
-
-  await stop();
-  await surroundings.stop();
 });

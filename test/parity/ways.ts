@@ -1,3 +1,4 @@
+import { vi } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
 import { handler as unmatched } from '../../handlers/unmatched.ts';
 import { type FunctionResult, lambda } from '../../lib/lambda.ts';
@@ -26,13 +27,14 @@ export async function startHandlers(environment: Variables): Promise<Way> {
     endpoints.map((endpoint) => [endpoint.route.operationId, lambda(endpoint, composeService)]),
   );
   // Settings are read at a handler's first call, which is later than this. The log goes to the output of the tests.
-  Object.assign(process.env, environment, { SVC_LOG_LEVEL: 'error' });
+  for (const [name, value] of Object.entries({ ...environment, SVC_LOG_LEVEL: 'error' }))
+    vi.stubEnv(name, value);
   return {
     async send(request) {
       const { operationId, event } = gateway(request);
       return answerOf(await (handlers.get(operationId) ?? unmatched)(event));
     },
-    stop: async () => {},
+    stop: async () => void vi.unstubAllEnvs(),
   };
 }
 
