@@ -147,7 +147,6 @@ export const SEEN_READING: Faults = {
   'Link is absolute': withHeader(always, 'link', (link) => link.replace('</', '<http://internal/')),
   'Allow lacks HEAD': withHeader(always, 'allow', (value) => value.replace('HEAD, ', '')),
   'HEAD is 404': withStatus(method('HEAD'), 404),
-  'OPTIONS responds to browsers': withStatus(method('OPTIONS'), 200),
   'a trailing slash is 404': withStatus(path(/^\/[^?]*[^/]\/(\?|$)/), 404),
   'a path without a slash is redirected': changed(path(/^\/api\/v1\/users(\?|$)/), () => ({
     status: 308,

@@ -92,7 +92,7 @@ describe('while PostgreSQL accepts no writes,', () => {
     await until('the refused write is counted', async () => Number(await failed()) > accepted, {
       seconds: 15,
     });
-    const before = await untilTold(failed);
+    const before = await untilUnchanged(failed);
 
     for (let round = 0; round < 5; round += 1) {
       const page = await call('GET', end);
@@ -105,7 +105,7 @@ describe('while PostgreSQL accepts no writes,', () => {
       expect((await call('GET', `${CHANGES}?cursor=now&limit=0`)).status).toBe(200);
       expect((await call('GET', `${nextOf(page)}&wait=1`)).body).toEqual([]);
     }
-    expect(await untilTold(failed)).toBe(before);
+    expect(await untilUnchanged(failed)).toBe(before);
 
     const waiting = call('GET', `${nextOf(first)}&wait=20`);
     await untilPolling(postgres);
@@ -114,8 +114,8 @@ describe('while PostgreSQL accepts no writes,', () => {
   }, 60_000);
 });
 
-/** The changes that are returned, when they have been the same for two seconds. */
-function untilTold<Value>(ask: () => Promise<Value>): Promise<Value> {
+/** The result of `ask`, when it has been the same for two seconds. */
+function untilUnchanged<Value>(ask: () => Promise<Value>): Promise<Value> {
   return until('nothing new', async () => {
     const before = await ask();
     await sleep(2000);

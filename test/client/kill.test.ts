@@ -110,6 +110,7 @@ test(`after ${KILLS} kills of the command, the service and PostgreSQL no user is
   const rows = await postgres.query('SELECT count(*)::int AS users FROM users', postgres.database);
   const changes = linesOf(followed.stdout);
 
+  expect([exported.code, followed.code]).toEqual([0, 0]);
   expect(stored.sort()).toEqual(wanted.sort());
   expect(rows).toEqual([{ users: wanted.length }]);
   expect(changes.length).toBe(wanted.length);

@@ -29,12 +29,14 @@ beforeAll(async () => {
   usual = await responses();
 });
 
-const set = (name: string, value: string) =>
-  prepare(
+async function set(name: string, value: string): Promise<void> {
+  const setting = prepare(
     stage.service.database.statements,
     'SELECT',
     (given: { name: string; value: string }) => sql`select set_config(${given.name}, ${given.value}, false)`,
-  )({ name, value });
+  );
+  expect(await setting({ name, value })).toEqual([{ set_config: value }]);
+}
 
 /** A time of standard time and one of daylight saving time. */
 const setTimes = () =>

@@ -173,9 +173,9 @@ describe('the caller of a request', () => {
     const requests: [token: string | undefined, subject: string | undefined, caller: string | undefined][] = [
       ['token', undefined, undefined],
       ['first', 'a', 'a'],
+      [undefined, undefined, undefined],
       ['second', undefined, 'a'],
       ['second', undefined, undefined],
-      [undefined, undefined, undefined],
       ['second', 'a', 'a'],
       ['third', undefined, 'a'],
       ['other', 'b', 'b'],

@@ -57,7 +57,7 @@ describe('the committed document', { timeout: 300_000 }, () => {
 
   test('names the role of an operation as its scope', () => {
     const documented = operations.map(({ operationId, security }) => [operationId, security]);
-    // SVC_DELETE_ROLE decides what `users.delete` is.
+    // SVC_OAUTH_DELETE_ROLE decides what `users.delete` is.
     const scopeOf = (role: string) => (role === 'users.delete' ? 'users.write' : role);
     const declared = endpoints.map(({ route }) => [
       route.operationId,

@@ -32,13 +32,17 @@ export const experiment = defineExperiment({
     defer(files.remove);
     const file = files.write('users.ndjson', usersNamed('user', users));
     const [exported, cursor] = [files.pathOf('exported.ndjson'), files.pathOf('cursor')];
+    let isRight = true;
     const measure = async (
       what: string,
       words: readonly string[],
       more: NodeJS.ProcessEnv = {},
-      until = { count: users, isReached: new Promise<void>(() => {}) },
+      receiver?: Awaited<ReturnType<typeof startReceiver>>,
     ) => {
+      const until = receiver ?? { count: users, isReached: new Promise<void>(() => {}) };
       const report = await measureCommand(words, { ...variables, ...more }, until);
+      // The signal that stops a relay makes its exit code 1.
+      isRight &&= report.code === (receiver ? 1 : 0);
       print(JSON.stringify({ what, ...report }));
     };
 
@@ -54,7 +58,7 @@ export const experiment = defineExperiment({
       await measure(`relay, --parallel ${parallel}`, [...words, '--parallel', parallel], relayed, receiver);
       receiver.stop();
     }
-    return true;
+    return isRight;
   },
 });
 
@@ -68,11 +72,11 @@ async function measureCommand(
   const command = startCommand(words, variables);
   void isReached.then(() => command.signal('SIGTERM'));
   // The last reading before the end counts.
-  let used = { peak_megabytes: 0, cpu_seconds: 0 };
+  let used = { peak_mebibytes: 0, cpu_seconds: 0 };
   const watch = setInterval(() => {
     const processId = Number(command.processId);
-    const peak_megabytes = command.isRunning() ? Math.round(mostMemory(processId)) : 0;
-    if (peak_megabytes > 0) used = { peak_megabytes, cpu_seconds: cpuOf(processId) };
+    const peak_mebibytes = command.isRunning() ? Math.round(mostMemory(processId)) : 0;
+    if (peak_mebibytes > 0) used = { peak_mebibytes, cpu_seconds: cpuOf(processId) };
   }, 100);
   const { code, stderr } = await command.ended;
   clearInterval(watch);
