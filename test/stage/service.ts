@@ -1,4 +1,4 @@
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startHost } from '../../host/host.ts';
@@ -78,6 +78,7 @@ export async function startService(
   await prepare?.(database);
   const folder = mkdtempSync(join(tmpdir(), 'user-management-log-'));
   const file = join(folder, 'log');
+  // It stays open: what is logged after the stop must not go to a socket that has its number by then.
   const descriptor = openSync(file, 'a');
   const environment = { ...surroundings.environment, ...variables };
   const host = await startHost(readSettings(environment), { logTo: descriptor });
@@ -99,7 +100,6 @@ export async function startService(
     async stop() {
       await host.shutDown();
       await surroundings.stop();
-      closeSync(descriptor);
       rmSync(folder, { recursive: true });
     },
   };
