@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { senderTo, untilReady } from '../stage/caller.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
@@ -80,6 +80,7 @@ test(`after ${KILLS} kills of the command, the service and PostgreSQL no user is
   };
 
   let running = startNext();
+  onTestFinished(() => void running.signal('SIGKILL'));
   const killCommand = async () => {
     running.signal('SIGKILL');
     await running.ended;
@@ -156,6 +157,10 @@ test(`after ${KILLS} kills of the relay, the receiver, the service and PostgreSQ
   };
   const startRelay = () => startCommand(['relay', '--cursor', cursor, '--parallel', '4'], relayed);
   let relay = startRelay();
+  onTestFinished(() => {
+    relay.signal('SIGKILL');
+    receiver.kill('SIGKILL');
+  });
 
   /** Each writer creates a user, changes it twice and deletes it, and goes on after any failure. */
   let created = 0;
@@ -174,6 +179,7 @@ test(`after ${KILLS} kills of the relay, the receiver, the service and PostgreSQ
     }
   };
   const writers = Array.from({ length: 4 }, () => repeat(write));
+  onTestFinished(() => Promise.all(writers.map((stop) => stop())).then(() => {}));
 
   const killRelay = async () => {
     relay.signal('SIGKILL');
@@ -208,7 +214,6 @@ test(`after ${KILLS} kills of the relay, the receiver, the service and PostgreSQ
   await until('all are delivered', isDelivered, { seconds: 60 + 4 * KILLS });
   relay.signal('SIGTERM');
   const { code } = await relay.ended;
-  receiver.kill('SIGKILL');
 
   const lives = readLives();
   const all = lives.flat();

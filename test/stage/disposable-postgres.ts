@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type Postgres, startPostgres } from '../../host/development/postgres.ts';
 import { hastySettings, removeDataFolder } from './postgres.ts';
 import { inDatabase } from './rows.ts';
+import { until } from './until.ts';
 
 /** A PostgreSQL that tests may break. */
 export type DisposablePostgres = Awaited<ReturnType<typeof startDisposablePostgres>>;
@@ -12,6 +13,11 @@ type Options = {
   readonly settings?: Readonly<Record<string, string | number>>;
   readonly dataFolder?: string;
 };
+
+/** A process that was killed, or had just begun, may hold the shared memory for a moment. */
+function unlessHeld(fault: unknown): undefined {
+  if (!String(fault).includes('pre-existing shared memory block')) throw fault;
+}
 
 /**
  * Starts a PostgreSQL for one test, which can be frozen, killed and started again on the same port. An acknowledged
@@ -96,9 +102,9 @@ export async function startDisposablePostgres({ settings = {}, dataFolder: given
     },
     /** Stops it as an administrator does. */
     shutDown: () => server.stop(),
-    /** Starts it again on the same port, with its data. */
+    /** Starts it again on the same port, with its data, when no process of it is left. */
     async start(): Promise<void> {
-      server = await startPostgres({ ...options, port });
+      server = await until('it starts', () => startPostgres({ ...options, port }).catch(unlessHeld));
     },
     /** Ends it in any state, and removes its files. */
     async stop(): Promise<void> {
