@@ -13,7 +13,7 @@ const service = serviceUnderTest();
 
 describe('a connection does not keep a request or its response', () => {
   /** Requests and responses that are still reachable after a garbage collection. It takes a second. */
-  const alive = () => [IncomingMessage, ServerResponse].map((type) => queryObjects(type));
+  const alive = () => [IncomingMessage, ServerResponse].map((type) => Number(queryObjects(type)));
   let before: readonly number[] = [];
 
   beforeAll(async () => {
