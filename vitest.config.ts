@@ -13,9 +13,6 @@ export default ({ mode }: { readonly mode: string }): ViteUserConfig => ({
     // Processes, not threads, because a test that sends a signal or ends its process would end other threads, too.
     pool: 'forks',
     maxWorkers: 4,
-    // The files of a process share its modules: to load them again for each file cost a fifth of the CPU. A test undoes
-    // what it changes.
-    isolate: false,
     // One broken line fails many tests. The first failures name its sentence.
     sequence: { sequencer: SentencesFirst },
     testTimeout: 60_000,
