@@ -1,4 +1,3 @@
-import { vi } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
 import { handler as unmatched } from '../../handlers/unmatched.ts';
 import { type FunctionResult, lambda } from '../../lib/lambda.ts';
@@ -27,14 +26,13 @@ export async function startHandlers(environment: Variables): Promise<Way> {
     endpoints.map((endpoint) => [endpoint.route.operationId, lambda(endpoint, composeService)]),
   );
   // Settings are read at a handler's first call, which is later than this. The log goes to the output of the tests.
-  for (const [name, value] of Object.entries({ ...environment, SVC_LOG_LEVEL: 'error' }))
-    vi.stubEnv(name, value);
+  Object.assign(process.env, environment, { SVC_LOG_LEVEL: 'error' });
   return {
     async send(request) {
       const { operationId, event } = gateway(request);
       return answerOf(await (handlers.get(operationId) ?? unmatched)(event));
     },
-    stop: async () => void vi.unstubAllEnvs(),
+    stop: async () => {},
   };
 }
 

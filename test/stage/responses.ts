@@ -170,7 +170,7 @@ export function user(given: Partial<UserBody> & { readonly email: string }): Use
 
 let addresses = 0;
 
-/** An email that no other test of the process uses. */
+/** An email that no other test of the file uses. */
 export function freshAddress(): string {
   addresses += 1;
   return `user-${addresses}@example.com`;
