@@ -52,8 +52,9 @@ const interrupted = ({ meanwhile, prepare, ...row }: Interrupted): Row => ({
       claim('the first write comes within a second', first <= FIRST_WRITE_LIMIT_MS, first);
       const late = ledger.refusedAfter(ended + REFUSAL_LIMIT_MS);
       claim('nothing is refused after two seconds', late === 0, late);
-      const orphans = await postgres.countSessions("state = 'active'");
-      claim('no statement is left over', orphans === 0, orphans);
+      // The service also has statements of its own, which take milliseconds.
+      const isIdle = async () => (await postgres.countSessions("state = 'active'")) === 0;
+      await until('no statement is left over', isIdle, { seconds: 1 });
     }
     const longest = ledger.longestResponse();
     claim('every response comes within 5 seconds', longest <= RESPONSE_LIMIT_MS, longest);
