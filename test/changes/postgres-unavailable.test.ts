@@ -111,7 +111,7 @@ describe('while PostgreSQL accepts no writes,', () => {
     await untilPolling(postgres);
     await takeWrites(true);
     expect((await waiting).body).toEqual([change('user.created', grace, 1)]);
-  }, 60_000);
+  });
 });
 
 /** The result of `ask`, when it has been the same for two seconds. */
