@@ -1,4 +1,4 @@
-import { SentencesFirst } from './test/stage/sentences-first.ts';
+import { FileOrder } from './test/stage/file-order.ts';
 import { SUITES, testsOf, type ViteUserConfig } from './test/suites/suites.ts';
 
 /** The tests of `npm test`, or those of the suite that `--mode` names. */
@@ -14,7 +14,7 @@ export default ({ mode }: { readonly mode: string }): ViteUserConfig => ({
     pool: 'forks',
     maxWorkers: 4,
     // One broken line fails many tests. The first failures name its sentence.
-    sequence: { sequencer: SentencesFirst },
+    sequence: { sequencer: FileOrder },
     testTimeout: 60_000,
     hookTimeout: 120_000,
     reporters: ['default', './test/stage/closing-line.ts'],

@@ -12,7 +12,7 @@ const FIRST = [
 ];
 
 /** Starts the sentences before all other files, so that their failures are the first ones, and what takes the longest. */
-export class SentencesFirst extends BaseSequencer {
+export class FileOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const place = ({ moduleId }: TestSpecification) => {
       const index = FIRST.findIndex((file) => moduleId.endsWith(file));
