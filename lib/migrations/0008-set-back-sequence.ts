@@ -21,7 +21,10 @@ export async function setBackSequence(send: SendSql, { isPostgres }: Engine): Pr
     add constraint user_changes_unnumbered_pkey primary key (sequence, identity)`);
 }
 
-/** PostgreSQL (seen with 18.4) gives a sequence another name while a concurrent migration, which can fail, has taken it. */
+/**
+ * PostgreSQL (seen with 18.4) gives the sequence another name while a concurrent migration has taken this one. That migration
+ * can still fail.
+ */
 async function nameSequence(send: SendSql): Promise<void> {
   const [{ other } = { other: null }] = await send(sql<{ other: string | null }>`
     select pg_get_serial_sequence('user_changes_unnumbered', 'sequence') as other
