@@ -8,7 +8,8 @@ import { lastLine, linesOf, silent } from './command.ts';
 import { type Respond, startReceiver } from './receiver.ts';
 import { relayUnderTest, SECRETS } from './relay-under-test.ts';
 
-const { stage, receiver, create, start, run, endWhen, isTried, stored, relayPage, nameOf } = relayUnderTest();
+const { stage, receiver, create, start, run, endWhen, isTried, stored, outputs, leaks, relayPage, nameOf } =
+  relayUnderTest();
 const { files } = stage;
 
 describe('a receiver that fails', () => {
@@ -157,4 +158,9 @@ describe('--skip-refused', () => {
     expect(lastLine(stderr)).toMatch(/: status 422 for change \S+, the third in a row, which is not passed$/);
     expect([refused().length, refused().slice(0, 2), stored()]).toEqual([4, ids.slice(0, 2), before]);
   });
+});
+
+test('no secret, token or part of the URL but its origin was printed', () => {
+  expect(outputs.length).toBeGreaterThan(20);
+  expect(leaks()).toEqual([]);
 });

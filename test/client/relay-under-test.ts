@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, expect } from 'vitest';
+import { beforeEach } from 'vitest';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { until } from '../stage/until.ts';
 import { acceptableUnderTest } from './acceptable-under-test.ts';
@@ -15,29 +15,19 @@ export const HIDDEN = 'path-of-the-receiver';
 /** A name and a word in the URL of a receiver, which is refused. */
 export const USERINFO = 'https://name:word-of-the-user@receiver.example.com/';
 
-/**
- * One service and one receiver for all tests of a file, each with a cursor of its own, at the head. After them, no secret,
- * token or part of the URL but its origin may have been printed.
- */
+/** One service and one receiver for all tests of a file. Each test has a cursor of its own, at the head. */
 export function relayUnderTest() {
   const stage = acceptableUnderTest();
   const { files, call } = stage;
   const receiver = forAllTests(() => startReceiver(SECRETS));
   let cursors = 0;
   let cursor: string;
-  /** Everything that a command has printed. */
   const outputs: string[] = [];
 
   beforeEach(async () => {
     receiver.answer(() => 204);
     cursors += 1;
     cursor = await stage.storeHead(`cursor-${cursors}`);
-  });
-  afterAll(() => {
-    const keys = SECRETS.map((secret) => secret.slice('whsec_'.length));
-    const hidden = [...keys, String(stage.variables.USERS_TOKEN), HIDDEN, 'word-of-the-user'];
-    expect(outputs).not.toEqual([]);
-    expect(outputs.filter((text) => hidden.some((secret) => text.includes(secret)))).toEqual([]);
   });
 
   let named = 0;
@@ -64,6 +54,14 @@ export function relayUnderTest() {
     start,
     endWhen,
     stored,
+    /** Everything that the commands have printed. */
+    outputs,
+    /** The outputs that have a secret, a token, or a part of a URL other than its origin. */
+    leaks() {
+      const keys = SECRETS.map((secret) => secret.slice('whsec_'.length));
+      const hidden = [...keys, String(stage.variables.USERS_TOKEN), HIDDEN, 'word-of-the-user'];
+      return outputs.filter((text) => hidden.some((secret) => text.includes(secret)));
+    },
     run: (...parameters: Parameters<typeof start>) => start(...parameters).ended,
     /** Relays until the cursor is replaced. */
     relayPage(...parameters: Parameters<typeof start>) {

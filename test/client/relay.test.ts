@@ -12,7 +12,8 @@ import { type Sent, startReceiver } from './receiver.ts';
 import { HIDDEN, relayUnderTest, SECRETS, USERINFO } from './relay-under-test.ts';
 
 const relay = relayUnderTest();
-const { stage, receiver, create, feed, start, run, endWhen, isTried, stored, relayPage } = relay;
+const { stage, receiver, create, feed, start, run, endWhen, isTried, stored, outputs, leaks, relayPage } =
+  relay;
 const { files, call } = stage;
 
 describe('a delivery', () => {
@@ -246,4 +247,9 @@ test('--allow-http lets it send to another machine, and its origin alone is repo
   const { stderr } = await endWhen(running, 'a try', () => isTried(running));
 
   expect(stderr).toMatch(/^http:\/\/receiver\.invalid: getaddrinfo \w+ receiver\.invalid\. Change /);
+});
+
+test('no secret, token or part of the URL but its origin was printed', () => {
+  expect(outputs.length).toBeGreaterThan(60);
+  expect(leaks()).toEqual([]);
 });
