@@ -10,5 +10,6 @@ export const LEFT_OUT: LeftOut = {
   'test/engine/postgres-{refuses,locked}.test.ts':
     'PgBouncer receives the errors of connecting, and has fewer connections than the service',
   'test/engine/database-upkeep.test.ts': 'settings of a database apply to the sessions of the pooler',
-  'test/changes/postgres-unavailable.test.ts': 'starts hosts of its own, without PgBouncer',
+  'test/{engine/several-hosts,changes/postgres-unavailable}.test.ts':
+    'start hosts of their own, without PgBouncer',
 };

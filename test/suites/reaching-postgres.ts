@@ -19,11 +19,11 @@ const NOT_ABOUT_POSTGRES: LeftOut = {
   'test/http/{openapi,docs,page-commands}.test.ts': 'test the document and its pages',
   'test/http/{framing,parser-refusals,http-pipelining,early-responses,slow-clients,bodies,paths,linear-time}.test.ts':
     'test HTTP, before there is a statement',
-  'test/http/{http-client,idle-connections,silent-connections,fault-details}.test.ts':
+  'test/http/{http-client,silent-connections,fault-details}.test.ts':
     'test connections of clients, and requests that are refused',
+  'test/http/idle-connections.test.ts': 'counts the requests that its process keeps, also for other files',
   'test/{http/{request-id,check-order,overload,fair-turns},changes/many-waiting-requests}.test.ts':
     'test HTTP, tokens and the load of an instance',
-  'test/engine/{several-hosts,lagging-standby}.test.ts': 'test which host is used',
   'test/fuzz/planted-faults.test.ts': 'tests the generated requests',
   'test/{changes,engine}/*plans.test.ts': 'test plans, on a connection of their own',
   'test/engine/malformed-messages.test.ts': 'send messages in the place of PostgreSQL',

@@ -144,7 +144,7 @@ export function testsOf(name: string): NonNullable<ViteUserConfig['test']> {
   return {
     include: [...repeated, `test/${name}/*.test.ts`],
     exclude: [],
-    // The files of a process share its modules: to load them again for each took a third of the CPU.
+    // The files of a process share its modules. Loading them again for each file took a third of the CPU time.
     ...(repeatedExcept && { isolate: false }),
     ...tests,
   };
