@@ -208,7 +208,7 @@ describe('admission', () => {
    * calls `answerAll()`.
    */
   async function start() {
-    // For admission, no time passes but what the test lets pass.
+    // For admission, time passes only when the test advances it.
     vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval'] });
     const admitted: QueuedRequest[] = [];
     const received: string[] = [];

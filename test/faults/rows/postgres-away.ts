@@ -53,8 +53,9 @@ const interrupted = ({ meanwhile, prepare, ...row }: Interrupted): Row => ({
       const late = ledger.refusedAfter(ended + REFUSAL_LIMIT_MS);
       claim('nothing is refused after two seconds', late === 0, late);
       // The service also has statements of its own, which take milliseconds.
-      const isIdle = async () => (await postgres.countSessions("state = 'active'")) === 0;
-      await until('no statement is left over', isIdle, { seconds: 1 });
+      const active = () => postgres.countSessions("state = 'active'");
+      const isIdle = until('no statement is left over', async () => (await active()) === 0, { seconds: 1 });
+      claim('no statement is left over', await succeeds(isIdle), await active());
     }
     const longest = ledger.longestResponse();
     claim('every response comes within 5 seconds', longest <= RESPONSE_LIMIT_MS, longest);
