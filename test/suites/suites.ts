@@ -42,7 +42,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
       'The tests that reach PostgreSQL pass with Citus and schema-based sharding. Directories are moved, and a worker is killed.',
     needs:
       "Citus in Debian's PostgreSQL 15, in the PostgreSQL whose programs CITUS_BIN names, or Docker (which was not tried)",
-    takes: '8 minutes',
+    takes: '3 minutes',
     repeatedExcept: LEFT_OUT_OF_CITUS,
     tests: { env: { TEST_POSTGRES_ENGINE: 'citus' }, globalSetup: ['test/citus/postgres.ts'] },
   },

@@ -25,7 +25,10 @@ async function earlierDatabase(options: DatabaseOptions = {}) {
 
 async function useEarlierIndexes({ admin }: Earlier): Promise<void> {
   for (const statement of [
-    'DROP INDEX IF EXISTS users_email_key, users_email_key_ccnew, users_email_key_ccold, users_email_unicode_idx',
+    // Citus drops one index in a statement.
+    ...['key', 'key_ccnew', 'key_ccold', 'unicode_idx'].map(
+      (name) => `DROP INDEX IF EXISTS users_email_${name}`,
+    ),
     'DROP INDEX users_external_id_key',
     'CREATE UNIQUE INDEX users_email_key ON users (lower(upper(email)))',
     'CREATE UNIQUE INDEX users_external_id_key ON users (external_id) WHERE external_id IS NOT NULL',
