@@ -5,8 +5,6 @@ import { acceptableUnderTest } from './acceptable-under-test.ts';
 import { linesOf } from './command.ts';
 import { newSecret, type Sent, startReceiver } from './receiver.ts';
 
-type Change = Sent & { readonly time: string };
-
 export const SECRETS = [newSecret(), newSecret()];
 
 /** A part of a URL that only its receiver may know. */
@@ -22,12 +20,13 @@ export function relayUnderTest() {
   const receiver = forAllTests(() => startReceiver(SECRETS));
   let cursors = 0;
   let cursor: string;
+  const nameOf = (what: string) => `${what}-${cursors}`;
   const outputs: string[] = [];
 
   beforeEach(async () => {
     receiver.answer(() => 204);
     cursors += 1;
-    cursor = await stage.storeHead(`cursor-${cursors}`);
+    cursor = await stage.storeHead(nameOf('cursor'));
   });
 
   let named = 0;
@@ -46,7 +45,7 @@ export function relayUnderTest() {
     running.signal('SIGTERM');
     return running.ended;
   };
-  const stored = () => files.read(`cursor-${cursors}`);
+  const stored = () => files.read(nameOf('cursor'));
 
   return {
     stage,
@@ -77,7 +76,7 @@ export function relayUnderTest() {
     /** Whether a delivery has failed. */
     isTried: ({ printed }: ReturnType<typeof start>) => printed.stderr.includes('is sent again'),
     /** The name of a file of this test, for example `cursor-1`. */
-    nameOf: (what: string) => `${what}-${cursors}`,
+    nameOf,
     async create(count: number): Promise<string[]> {
       const items = Array.from({ length: count }, () => ({ email: `relayed.${++named}@example.com` }));
       const users = (await call('POST', 'batch', { items, mode: 'atomic' })) as { id: string }[];
@@ -87,7 +86,7 @@ export function relayUnderTest() {
     async feed() {
       const copy = files.write('copy', stored());
       const { stdout } = await stage.run(['follow', '--once', '--cursor', copy]);
-      return { changes: linesOf(stdout) as unknown as Change[], lines: stdout.split('\n').slice(0, -1) };
+      return { changes: linesOf(stdout) as unknown as Sent[], lines: stdout.split('\n').slice(0, -1) };
     },
   };
 }

@@ -1,3 +1,4 @@
+// Not the global one, which a test can simulate.
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 
