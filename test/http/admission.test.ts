@@ -8,6 +8,7 @@ import { RefusalCounts } from '../../host/admission/refusals.ts';
 import { type QueuedRequest, Turns } from '../../host/admission/turns.ts';
 import { Connections } from '../../host/sockets/connections.ts';
 import type { VerifiedToken } from '../../lib/auth/token-verifier.ts';
+import { simulateAdmissionTime } from '../stage/admission-time.ts';
 import { connectTo, requestText } from '../stage/connection.ts';
 import { listen } from '../stage/listening.ts';
 import { until } from '../stage/until.ts';
@@ -208,8 +209,7 @@ describe('admission', () => {
    * calls `answerAll()`.
    */
   async function start() {
-    // For admission, time passes only when the test advances it.
-    vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval'] });
+    simulateAdmissionTime();
     const admitted: QueuedRequest[] = [];
     const received: string[] = [];
     let answered = 0;
