@@ -18,12 +18,16 @@ const token = fc
       '{\n"alg":"RS256"}',
     ),
     fc.record({ sub: fc.string(), exp: fc.nat() }),
+    // The indentation of the claims.
+    fc.constantFrom(0, 2),
     fc.uint8Array({ maxLength: 64 }),
   )
-  .map(([header, claims, signature]) =>
-    [base64url(header), base64url(JSON.stringify(claims)), Buffer.from(signature).toString('base64url')].join(
-      '.',
-    ),
+  .map(([header, claims, indentation, signature]) =>
+    [
+      base64url(header),
+      base64url(JSON.stringify(claims, undefined, indentation)),
+      Buffer.from(signature).toString('base64url'),
+    ].join('.'),
   );
 
 const address = fc
