@@ -1,6 +1,6 @@
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { simulateAdmissionTime } from '../stage/admission-time.ts';
-import { connectAndSend, requestText } from '../stage/connection.ts';
+import { connectAndSend, requestText, untilReceived } from '../stage/connection.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUsers } from '../stage/locks.ts';
 import { USERS } from '../stage/responses.ts';
@@ -11,8 +11,8 @@ import { until } from '../stage/until.ts';
 /** Number of requests that are admitted with one connection to PostgreSQL. Further requests are queued. */
 const INSIDE = 17;
 
-/** More requests than may be queued while PostgreSQL responds to none, as in limits.ts. */
-const FLOOD = 300;
+/** Twice as many are more than the 128 that may be queued while PostgreSQL responds to none, as in limits.ts. */
+const FLOOD = 100;
 
 /** Number of requests of the quiet caller, each on a connection of its own. */
 const SINGLE = 5;
@@ -30,7 +30,11 @@ async function startFlooded({ sub, token }: Loud) {
   });
   const requestOf = (bearer: string | undefined) =>
     requestText(`GET ${USERS}`, bearer === undefined ? {} : { Authorization: `Bearer ${bearer}` });
-  const open = (request: string) => connectAndSend(service.url, request);
+  async function open(request: string) {
+    const connection = await connectAndSend(service.url, request);
+    onTestFinished(() => connection.close());
+    return connection;
+  }
   const quiet = requestOf(await service.issuer.sign({ sub: 'quiet' }));
   const loud = requestOf(sub ? await service.issuer.sign({ sub }) : token);
   // The service now knows the callers with a verified token.
@@ -39,21 +43,23 @@ async function startFlooded({ sub, token }: Loud) {
 
   const single = await times(SINGLE, () => open(requestText('GET /health', {})));
   for (const connection of single) await connection.answer();
-  /** The service accepts connections in their order, so it has received what was sent before. */
-  const untilReceived = async () => void (await (await open(requestText('GET /health', {}))).answer());
+  /** Resolves with the statuses to come, when the service has received so many requests. */
   async function send(count: number, request: string) {
     const connections = await times(count, () => open(request));
-    await untilReceived();
-    return connections.map(async (connection) => (await connection.answer()).status);
+    const statuses = connections.map(async (connection) => (await connection.answer()).status);
+    // If the test fails, it does not wait for them.
+    void Promise.allSettled(statuses);
+    await untilReceived(service.url);
+    return statuses;
   }
   const sent = await send(INSIDE, quiet);
-  // The pace falls while none of them is admitted.
-  for (let half = 0; half < 3; half += 1) {
-    sent.push(...(await send(FLOOD / 3, loud)));
+  // The pace falls while no request of the flood is admitted.
+  for (let part = 0; part < 3; part += 1) {
+    sent.push(...(await send(FLOOD, loud)));
     vi.advanceTimersByTime(500);
   }
   const last = await send(FLOOD, loud);
-  // No time passes, so its cause is that there is no room.
+  // No time has passed since these were sent, so the reason is that there is no room.
   expect(await Promise.race(last)).toBe(503);
   return {
     service,
@@ -62,7 +68,7 @@ async function startFlooded({ sub, token }: Loud) {
     /** The quiet caller sends a request on each of its connections. */
     async sendSingle() {
       for (const connection of single) connection.send(quiet);
-      await untilReceived();
+      await untilReceived(service.url);
       return single.map(async (connection) => (await connection.answer()).status);
     },
   };

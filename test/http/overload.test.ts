@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { simulateAdmissionTime } from '../stage/admission-time.ts';
-import { connectAndSend, requestText } from '../stage/connection.ts';
+import { connectAndSend, requestText, untilReceived } from '../stage/connection.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUsers } from '../stage/locks.ts';
 import { freshAddress, readResponse, refusal, USERS } from '../stage/responses.ts';
@@ -14,19 +14,26 @@ const MORE = 23;
 
 const isRefused = ({ status }: { status: number }) => status === 503;
 
-/** With one connection to PostgreSQL. No time limit ends a request that waits for it. */
+/** A service with one connection to PostgreSQL and a locked table. No request ends before the lock is released. */
 async function startLocked() {
   const service = await forThisTest(startService, {
     SVC_POSTGRES_POOL_SIZE: '1',
     SVC_POSTGRES_POOL_TIMEOUT: '30',
     SVC_POSTGRES_STATEMENT_TIMEOUT: '30',
   });
-  const lock = await forThisTest(holdUsers, service.database);
   const read = requestText(`GET ${USERS}`, { Authorization: `Bearer ${await service.issuer.sign()}` });
-  /** When it resolves, the reads are sent, each on a connection of its own. */
+  // The service now knows the caller, and has a session.
+  await (await connectAndSend(service.url, read)).answer();
+  const lock = await forThisTest(holdUsers, service.database);
+  /** Resolves with the responses to come, when the service has received so many reads, each on a connection of its own. */
   async function sendReads(count: number) {
     const connections = await times(count, () => connectAndSend(service.url, read));
-    return connections.map((connection) => connection.answer());
+    onTestFinished(() => connections.forEach(({ close }) => void close()));
+    const answers = connections.map((connection) => connection.answer());
+    // If the test fails, it does not wait for them.
+    void Promise.allSettled(answers);
+    await untilReceived(service.url);
+    return answers;
   }
   return { service, lock, sendReads };
 }
@@ -65,7 +72,8 @@ test('the probes of an overloaded instance are 200', async () => {
   const { service } = await startCrowded();
 
   expect((await fetch(`${service.url}/health`)).status).toBe(200);
-  expect((await fetch(`${service.url}/ready`)).status).toBe(200);
+  // It is 503 if the machine takes more than a second for it.
+  await until('/ready is 200', async () => (await fetch(`${service.url}/ready`)).ok);
 });
 
 test('a request whose client has disconnected is not carried out', async () => {
@@ -77,7 +85,7 @@ test('a request whose client has disconnected is not carried out', async () => {
   const halfClosed = await connectAndSend(service.url, create);
   halfClosed.halfClose();
   hungUp.abort();
-  expect((await fetch(`${service.url}/health`)).status).toBe(200);
+  await untilReceived(service.url);
   await lock.release();
 
   expect(await halfClosed.answer()).toEqual(refusal('service_unavailable_error', USERS));
@@ -102,8 +110,6 @@ test('requests beyond the number in flight are queued briefly, and all are 200',
   simulateAdmissionTime();
   const { service, lock, sendReads } = await startLocked();
   const sent = await sendReads(INSIDE + 10);
-  // The service accepts connections in their order, so it has received them.
-  await (await connectAndSend(service.url, requestText('GET /health', {}))).answer();
   vi.advanceTimersByTime(800);
   await lock.release();
 

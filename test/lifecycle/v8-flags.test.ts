@@ -13,7 +13,8 @@ function resultOf(preparation: string, program: string): number {
     const old = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space');
     ${preparation};
     ${program}`;
-  // Otherwise a busy machine compiles `make`, and decides where its objects are allocated, after the measurement.
+  // Another thread of a busy machine might compile `make` after the measurement, and V8 would decide too late where its
+  // objects are allocated.
   const flags = ['--max-semi-space-size=1', '--no-concurrent-recompilation'];
   const words = [...flags, '--input-type=module', '--eval', source];
   return Number(execFileSync(process.execPath, words, { encoding: 'utf8' }));

@@ -160,8 +160,8 @@ describe('redactedMessage', () => {
   });
 });
 
-/** Tokens without white space before the first member of the header. Others are masked only in paths and headers. */
-const AS_IN_MESSAGES = /@|\uff20|\ufe6b|eyJ/;
+/** Tokens whose header or claims begin without white space. Others are masked only in paths and headers. */
+const AS_IN_MESSAGES = /@|\uff20|\ufe6b|eyJ[\w-]{8}/;
 
 describe('redactedCause', () => {
   test('masks message and stack, also of inner causes, and keeps the frames', () => {

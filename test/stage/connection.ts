@@ -116,6 +116,16 @@ export async function connectAndSend(url: string, content: string | Buffer) {
 }
 
 /**
+ * Resolves when the service has received what was sent before, because it accepts connections in the order in which they
+ * were opened.
+ */
+export async function untilReceived(url: string): Promise<void> {
+  const connection = await connectAndSend(url, requestText('GET /health', {}));
+  await connection.answer();
+  connection.close();
+}
+
+/**
  * Sends `content` on a connection of its own and reads one response. The service must close the connection after it. The
  * client may end its own side before.
  */
