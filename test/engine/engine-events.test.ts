@@ -2,12 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
-import { forAllTests } from '../stage/for-all-tests.ts';
+import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
+import { holdUsers } from '../stage/locks.ts';
 import { errorResponse } from '../stage/postgres-messages.ts';
 import { startProxy } from '../stage/proxy.ts';
 import { USERS } from '../stage/responses.ts';
 import { serviceOver } from '../stage/service-over.ts';
 import { answerAtStart } from '../stage/session-start.ts';
+import { times } from '../stage/times.ts';
 import { until } from '../stage/until.ts';
 
 const postgres = forAllTests(() => startDisposablePostgres());
@@ -50,18 +52,25 @@ test('an outage of PostgreSQL is logged once with its cause, again if the cause 
 });
 
 test('refused further sessions are logged once a second at most, with their number', async () => {
-  const { create, find, address } = await start();
+  const { create, find, address } = await start({
+    SVC_POSTGRES_POOL_TIMEOUT: '30',
+    SVC_POSTGRES_STATEMENT_TIMEOUT: '30',
+  });
   await create();
   answerAtStart(proxy, errorResponse('53300'));
-  await until('a later line counts several', async () => {
-    await Promise.all(Array.from({ length: 6 }, create));
-    return (await find('postgres_sessions_refused')).some(({ count }) => Number(count) > 1);
-  });
+  // While statements wait, further sessions are tried.
+  const lock = await forThisTest(holdUsers, postgres);
+  const creates = times(6, create);
+  await until('a later line counts several', async () =>
+    (await find('postgres_sessions_refused')).some(({ count }) => Number(count) > 1),
+  );
+  await lock.release();
+  await creates;
 
   const events = await find('postgres_sessions_refused');
   expect(events[0]).toMatchObject({ level: 'warning', host: address, reason: '53300: fault', count: 1 });
-  const times = events.map(({ timestamp }) => Date.parse(String(timestamp)));
-  expect(Number(times[1]) - Number(times[0])).toBeGreaterThanOrEqual(950);
+  const at = events.map(({ timestamp }) => Date.parse(String(timestamp)));
+  expect(Number(at[1]) - Number(at[0])).toBeGreaterThanOrEqual(950);
 });
 
 test('the end of a session during a statement is logged with what PostgreSQL says', async () => {
