@@ -89,6 +89,21 @@ describe('the service uses, of several hosts,', () => {
   });
 });
 
+test('twenty requests at once after the end of all sessions cause no warning of Node.js', async () => {
+  const warnings: Error[] = [];
+  const keep = (warning: Error) => void warnings.push(warning);
+  process.on('warning', keep);
+  onTestFinished(() => void process.off('warning', keep));
+  const service = await serviceOver([one, other], one, { SVC_POSTGRES_POOL_SIZE: '20' });
+  await service.untilWritten();
+  // One session is then opened for each, and all of them end the one that was asked whether the host accepts writes.
+  expect(await one.terminate("query NOT ILIKE 'show%'")).toBeGreaterThan(0);
+  const pages = await times(20, (n) => service.call('GET', `${USERS}changes?limit=${n + 1}`));
+
+  expect(pages.map(({ status }) => status)).toEqual(pages.map(() => 200));
+  expect(warnings).toEqual([]);
+});
+
 test('while no host accepts writes, reads are 200, writes 503 and /ready 200, until one does', async () => {
   const undos = [await takesNoWrites(one), await takesNoWrites(other)];
   const service = await start([one, other]);

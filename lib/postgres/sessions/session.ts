@@ -30,6 +30,7 @@ export class Session extends PgClient {
   /** The fault of PostgreSQL or of the connection that ends it. */
   #fault: unknown;
   #abandoned: { readonly reason: unknown } | undefined;
+  #ending: Promise<void> | undefined;
   /** Receives each row in place of pg. */
   receiver: RowReceiver | undefined;
   /** When its PostgreSQL started, which distinguishes servers. Undefined if `processID` says nothing: see `#identify`. */
@@ -105,8 +106,13 @@ export class Session extends PgClient {
     this.connection.stream.destroy(reason instanceof Error ? reason : undefined);
   }
 
-  /** Ends the session, and closes the connection if PostgreSQL does not do so soon. */
-  async endInTime(): Promise<void> {
+  /** Ends the session, and closes the connection if PostgreSQL does not do so soon. Many may wait for the end. */
+  endInTime(): Promise<void> {
+    this.#ending ??= this.#endInTime();
+    return this.#ending;
+  }
+
+  async #endInTime(): Promise<void> {
     const timer = setTimeout(() => this.connection.stream.destroy(), MAX_CLOSING_MS);
     await this.end().catch(() => {});
     clearTimeout(timer);
