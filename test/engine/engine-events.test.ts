@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
-import { holdUsers } from '../stage/locks.ts';
+import { holdUsers, PATIENT } from '../stage/locks.ts';
 import { errorResponse } from '../stage/postgres-messages.ts';
 import { startProxy } from '../stage/proxy.ts';
 import { USERS } from '../stage/responses.ts';
@@ -52,10 +52,7 @@ test('an outage of PostgreSQL is logged once with its cause, again if the cause 
 });
 
 test('refused further sessions are logged once a second at most, with their number', async () => {
-  const { create, find, address } = await start({
-    SVC_POSTGRES_POOL_TIMEOUT: '30',
-    SVC_POSTGRES_STATEMENT_TIMEOUT: '30',
-  });
+  const { create, find, address } = await start(PATIENT);
   await create();
   answerAtStart(proxy, errorResponse('53300'));
   // While statements wait, further sessions are tried.

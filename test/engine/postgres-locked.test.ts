@@ -4,7 +4,7 @@ import type { Variables } from '../../lib/settings/settings.ts';
 import { administer } from '../stage/administration.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { freshKey } from '../stage/keyed.ts';
-import { holdEmail, holdUser, holdUsers, untilUnderWay } from '../stage/locks.ts';
+import { holdEmail, holdUser, holdUsers, PATIENT, untilUnderWay } from '../stage/locks.ts';
 import { freshAddress, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { timed } from '../stage/timed.ts';
@@ -50,8 +50,6 @@ test('with the table locked 200 requests are 503 before it is free, and the prob
   // The pool of ten, and the connection of readiness.
   expect(sessions).toBeLessThanOrEqual(11);
 });
-
-const PATIENT = { SVC_POSTGRES_POOL_TIMEOUT: '30', SVC_POSTGRES_STATEMENT_TIMEOUT: '30' };
 
 test('a lock that is kept delays no request that waits briefly for another one', async () => {
   const { database, createUser, rename } = await start(PATIENT);

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { simulateAdmissionTime } from '../stage/admission-time.ts';
 import { connectAndSend, requestText, untilReceived } from '../stage/connection.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
-import { holdUsers } from '../stage/locks.ts';
+import { holdUsers, PATIENT } from '../stage/locks.ts';
 import { USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { times } from '../stage/times.ts';
@@ -23,11 +23,7 @@ type Loud = { readonly sub?: string; readonly token?: string };
 /** A service whose table is locked and whose queue is full of requests of one caller. */
 async function startFlooded({ sub, token }: Loud) {
   simulateAdmissionTime();
-  const service = await forThisTest(startService, {
-    SVC_POSTGRES_POOL_SIZE: '1',
-    SVC_POSTGRES_POOL_TIMEOUT: '30',
-    SVC_POSTGRES_STATEMENT_TIMEOUT: '30',
-  });
+  const service = await forThisTest(startService, { ...PATIENT, SVC_POSTGRES_POOL_SIZE: '1' });
   const requestOf = (bearer: string | undefined) =>
     requestText(`GET ${USERS}`, bearer === undefined ? {} : { Authorization: `Bearer ${bearer}` });
   async function open(request: string) {

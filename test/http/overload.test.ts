@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { simulateAdmissionTime } from '../stage/admission-time.ts';
 import { connectAndSend, requestText, untilReceived } from '../stage/connection.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
-import { holdUsers } from '../stage/locks.ts';
+import { holdUsers, PATIENT } from '../stage/locks.ts';
 import { freshAddress, readResponse, refusal, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { times } from '../stage/times.ts';
@@ -14,13 +14,9 @@ const MORE = 23;
 
 const isRefused = ({ status }: { status: number }) => status === 503;
 
-/** A service with one connection to PostgreSQL and a locked table. No request ends before the lock is released. */
+/** A service with one connection to PostgreSQL and a locked table. */
 async function startLocked() {
-  const service = await forThisTest(startService, {
-    SVC_POSTGRES_POOL_SIZE: '1',
-    SVC_POSTGRES_POOL_TIMEOUT: '30',
-    SVC_POSTGRES_STATEMENT_TIMEOUT: '30',
-  });
+  const service = await forThisTest(startService, { ...PATIENT, SVC_POSTGRES_POOL_SIZE: '1' });
   const read = requestText(`GET ${USERS}`, { Authorization: `Bearer ${await service.issuer.sign()}` });
   // The service now knows the caller, and has a session.
   await (await connectAndSend(service.url, read)).answer();

@@ -3,7 +3,7 @@ import { METRICS } from '../../lib/observability/metric-list.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { nextOf } from '../stage/changes.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
-import { holdUsers } from '../stage/locks.ts';
+import { holdUsers, PATIENT } from '../stage/locks.ts';
 import type { ReceivedPoint } from '../stage/otlp-receiver.ts';
 import { createPipe } from '../stage/pipe.ts';
 import { USERS } from '../stage/responses.ts';
@@ -15,9 +15,6 @@ import { BUSY_S, until } from '../stage/until.ts';
 let service: TracedService;
 
 const often = { OTEL_METRICS_EXPORTER: 'otlp', OTEL_METRIC_EXPORT_INTERVAL: '100' };
-
-/** No request ends before the lock of its test is released. */
-const patient = { SVC_POSTGRES_POOL_TIMEOUT: '30', SVC_POSTGRES_STATEMENT_TIMEOUT: '30' };
 
 const start = async (variables: Variables = {}) => {
   service = await forThisTest(startTracedService, { ...often, ...variables });
@@ -72,7 +69,7 @@ test('http.server.request.duration counts requests by method, route and status, 
 });
 
 test('requests in flight are counted by method and scheme, connections by state, and requests that wait for a connection', async () => {
-  await start({ ...patient, SVC_POSTGRES_POOL_SIZE: '2' });
+  await start({ ...PATIENT, SVC_POSTGRES_POOL_SIZE: '2' });
   const lock = await holdUsers(service.database);
   const forwarded = { headers: { 'x-forwarded-proto': 'https' } };
   const held = Promise.all([
@@ -106,7 +103,7 @@ test('requests in flight are counted by method and scheme, connections by state,
 });
 
 test('requests that admission refuses are counted by reason and caller, and are not requests in flight', async () => {
-  await start({ ...patient, SVC_POSTGRES_POOL_SIZE: '1' });
+  await start({ ...PATIENT, SVC_POSTGRES_POOL_SIZE: '1' });
   const headers = { authorization: `Bearer ${await service.issuer.sign()}` };
   const read = () => service.call('GET', USERS, undefined, { headers });
   // The service now knows the caller, as it does not with a token of another second, and has a session.

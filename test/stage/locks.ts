@@ -17,6 +17,9 @@ export async function hold(database: PostgresServer, ...statements: readonly str
   };
 }
 
+/** Settings with which no request ends before the lock of its test is released. */
+export const PATIENT = { SVC_POSTGRES_POOL_TIMEOUT: '30', SVC_POSTGRES_STATEMENT_TIMEOUT: '30' };
+
 /** Locks the whole table of users, so that every statement on it waits. */
 export const holdUsers = (database: PostgresServer) =>
   hold(database, 'LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
