@@ -23,7 +23,7 @@ FROM build AS compiled
 COPY --from=distroless /nodejs /nodejs
 RUN cp -r dist/host /app && mkdir /app/compiled && chown 65532:65532 /app/compiled
 # Scanners find Debian's packages by themselves, but not the packages within a bundle.
-RUN /nodejs/bin/node infra/sbom.ts > /app/sbom.cdx.json
+RUN /nodejs/bin/node infra/tools/sbom.ts > /app/sbom.cdx.json
 USER 65532:65532
 ENV SVC_ENV=production SVC_PORT=0 SVC_POSTGRES_HOST=nowhere.invalid NODE_COMPILE_CACHE=/app/compiled \
     SVC_OAUTH_JWKS_URI=http://nowhere.invalid/ SVC_OAUTH_ISSUER=none SVC_OAUTH_AUDIENCE=none

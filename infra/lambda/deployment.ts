@@ -26,7 +26,7 @@ const DeploymentFile = z.strictObject({
     /** The KMS key of the secret, if it is not the one that AWS manages. */
     secretKeyArn: z.string().optional(),
   }),
-  /** Settings of the service, by their variables: `infra/settings.md`. `settings.ts` refuses some of them. */
+  /** Settings of the service, by their variables: `infra/docs/settings.md`. `settings.ts` refuses some of them. */
   settings: z.record(z.string(), z.string()),
   /** Whether the deployment runs the pending migrations. If false, run them by hand before. */
   migrate: z.boolean().default(true),

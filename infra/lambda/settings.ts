@@ -8,7 +8,7 @@ const OF_STACK = /^(SVC_POSTGRES_(HOST|PORT|USER|PASSWORD|PASSWORD_FROM|DB)|AWS_
 /** Settings that no function reads, only the container host. */
 const OF_HOST = /^(SVC_(HOST|PORT|SHUTDOWN_\w+|KEEP_ALIVE_TIMEOUT|POSTGRES_MIGRATE)|OTEL\w*_METRICS_\w+)$/;
 
-/** Variables that libraries and Node.js read: `infra/settings.md`, Other variables. */
+/** Variables that libraries and Node.js read: `infra/docs/settings.md`, Other variables. */
 const OF_LIBRARIES = /^(OTEL|AWS_XRAY|NODE)_/;
 
 /** Whether a deployment file may have this setting. */

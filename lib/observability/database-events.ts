@@ -9,7 +9,7 @@ const PERIOD_MS = 1000;
 /** A server of PostgreSQL. */
 type Address = { readonly host: string; readonly port: number };
 
-/** The events of the engine in the log: infra/operate.md lists them. Without a log, they are not reported. */
+/** The events of the engine in the log: infra/docs/operate.md lists them. Without a log, they are not reported. */
 export class DatabaseEvents {
   readonly #write: (level: 'info' | 'warning' | 'error', ...event: Parameters<EventLog['info']>) => void;
   readonly #refused: FrequentEvent;

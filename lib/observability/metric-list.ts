@@ -8,7 +8,7 @@ const counter = describe('counter');
 const upDownCounter = describe('up-down counter');
 const histogram = describe('histogram');
 
-/** All metrics. The instruments, `infra/metrics.md`, the alarms and the dashboard read this list. */
+/** All metrics. The instruments, `infra/docs/metrics.md`, the alarms and the dashboard read this list. */
 export const METRICS = {
   'http.server.request.duration': histogram(
     's',

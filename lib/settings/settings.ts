@@ -193,7 +193,7 @@ const DECLARED = {
   ),
 };
 
-/** All settings by their variables. `infra/settings.md` is generated from them. */
+/** All settings by their variables. `infra/docs/settings.md` is generated from them. */
 export const SETTINGS: Readonly<Record<string, z.ZodType>> = Object.fromEntries(listSettings(DECLARED));
 
 /** The settings of one instance. Times are in seconds, sizes in bytes. */

@@ -90,7 +90,7 @@ export function createDeployment({ base, requestIdHeader, interrupted, token: us
   /** The target of a reference, resolved as a client does. @throws {Mismatch} if it is outside of the service */
   function follow(reference, { request, path }) {
     const { href } = new URL(reference, place + path);
-    const outside = `outside of ${place}/ (see "prefix" in infra/operate.md)`;
+    const outside = `outside of ${place}/ (see "prefix" in infra/docs/operate.md)`;
     demand(href.startsWith(`${place}/`), `${request}: ${reference} leads to ${href}, ${outside}`);
     return href.slice(place.length);
   }

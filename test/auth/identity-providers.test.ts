@@ -10,7 +10,7 @@ import { startIssuer } from '../stage/tokens.ts';
 import { gateFor } from './roles-gate.ts';
 
 // Tokens in the form of the providers' documentation, signed by the tests' own issuer. What they need and lack is in
-// infra/identity-providers/README.md.
+// infra/docs/identity-providers.md.
 
 /** The claims that Keycloak 26 writes for a service account. The audience comes from a client role or a mapper. */
 const keycloak = {
@@ -113,7 +113,7 @@ test('instances with a second issuer serve the same users, and callers with one 
 
 /** The claims that the documented trigger adds to an access token. */
 async function triggered(event: object): Promise<Record<string, unknown>> {
-  const program = /```js\n(.*?)```/s.exec(readFileSync('infra/identity-providers/README.md', 'utf8'))?.[1];
+  const program = /```js\n(.*?)```/s.exec(readFileSync('infra/docs/identity-providers.md', 'utf8'))?.[1];
   const { handler } = await import(`data:text/javascript,${encodeURIComponent(program ?? '')}`);
   const { response } = await handler(event);
   return response.claimsAndScopeOverrideDetails.accessTokenGeneration.claimsToAddOrOverride;

@@ -11,7 +11,7 @@ import { createDatabase } from '../stage/postgres.ts';
 import { acceptableUnderTest } from './acceptable-under-test.ts';
 import { type Ended, MAIN, openFiles, toLines, usersNamed, variablesFor } from './command.ts';
 
-const PAGE = readFileSync(join(import.meta.dirname, '../../infra/import-export.md'), 'utf8');
+const PAGE = readFileSync(join(import.meta.dirname, '../../infra/docs/import-export.md'), 'utf8');
 
 const stage = acceptableUnderTest();
 let copy: Awaited<ReturnType<typeof createDatabase>>;

@@ -190,7 +190,7 @@ test('the receiver of these tests finds a wrong signature of each secret', async
 });
 
 test('the receiver of the page accepts signed changes once, and refuses others', async () => {
-  const page = readFileSync(join(import.meta.dirname, '../../infra/relay.md'), 'utf8');
+  const page = readFileSync(join(import.meta.dirname, '../../infra/docs/relay.md'), 'utf8');
   const [, program = ''] = /```js\n(.*?)```/s.exec(page) ?? [];
   files.write('receiver.mjs', program);
   symlinkSync(join(import.meta.dirname, '../node_modules'), files.pathOf('node_modules'));

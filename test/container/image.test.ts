@@ -85,7 +85,7 @@ describe('the image', () => {
     const version = String(image.Config.Labels['org.opencontainers.image.version']);
     const options = { cwd: folder, maxBuffer: 1e8 };
     await run(process.execPath, ['esbuild.config.mjs', `--version=${version}`], options);
-    const { stdout } = await run(process.execPath, ['infra/sbom.ts'], options);
+    const { stdout } = await run(process.execPath, ['infra/tools/sbom.ts'], options);
     const inFolder = JSON.parse((await run(process.execPath, ['-e', hashesOf('dist/host')], options)).stdout);
     const { 'sbom.cdx.json': bill, ...inImage } = JSON.parse(
       await docker('run', '--rm', images.service, '-e', hashesOf('/app')),

@@ -14,7 +14,7 @@ import { startTwoInstances } from './two-instances.ts';
 
 const INFRA = join(import.meta.dirname, '../../infra');
 const FILE = 'infra/workflows.arazzo.yaml';
-const PAGE = readFileSync(join(INFRA, 'api.md'), 'utf8');
+const PAGE = readFileSync(join(INFRA, 'docs/api.md'), 'utf8');
 const [, COMMAND = ''] = /```sh\n(npx redocly respect .*)\n```/.exec(PAGE) ?? [];
 
 type Criterion = { readonly condition: string; readonly type?: string };

@@ -1,4 +1,4 @@
-// Takes the picture of /docs, infra/docs.png, with headless Chromium: node test/http/docs-picture.ts [path of Chromium]
+// Takes the picture of /docs, infra/docs/docs.png, with headless Chromium: node test/http/docs-picture.ts [path of Chromium]
 import { openSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -23,6 +23,6 @@ await page.goto(`${host.url}/docs`);
 await page.getByText('/api/v1/users/batch').first().waitFor();
 // The introduction is above the operations. The picture shows only the operations.
 await page.locator('#operations-tag-users').evaluate((tag) => tag.scrollIntoView());
-await page.screenshot({ path: join(import.meta.dirname, '../../infra/docs.png') });
+await page.screenshot({ path: join(import.meta.dirname, '../../infra/docs/docs.png') });
 await browser.close();
 await host.shutDown();

@@ -6,7 +6,7 @@ import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
 
-test.each(['README.md', 'infra/api.md', 'infra/change-feed/README.md'])(
+test.each(['README.md', 'infra/docs/api.md', 'infra/docs/change-feed.md'])(
   'the commands of %s work without a change',
   async (page) => {
     const blocks = [...readFileSync(page, 'utf8').matchAll(/```sh\n(.*?)```/gs)].map(

@@ -37,7 +37,7 @@ function isThere(name: string): boolean {
 const LOGGED =
   /(?:\.(?:debug|info|warning|error)|log\[level\]|new (?:FailureLog|FrequentEvent)|#write)\(\s*(?:(?:log|'\w+'),\s*)?'([a-z]+(?:_[a-z]+)*)'/g;
 
-test.each(['infra/operate.md', 'infra/observability/README.md'])(
+test.each(['infra/docs/operate.md', 'infra/observability/README.md'])(
   '%s lists every event of the log',
   (name) => {
     const sources = files

@@ -13,7 +13,7 @@ const FILES = [
   ...['package.json', 'package-lock.json', 'infra/client/package.json', 'infra/client/package-lock.json'],
   ...['infra/client/README.md', 'Dockerfile', 'infra/compose.yaml'],
   'infra/kubernetes/components/release/kustomization.yaml',
-  ...['infra/kubernetes/examples/production/kustomization.yaml', 'CHANGELOG.md', 'infra/release.ts'],
+  ...['infra/kubernetes/examples/production/kustomization.yaml', 'CHANGELOG.md', 'infra/tools/release.ts'],
   'infra/build-version.ts',
 ];
 
@@ -34,7 +34,7 @@ function run(program: string, ...words: string[]) {
   return { status, output: stdout + stderr };
 }
 
-const release = (...words: string[]) => run(process.execPath, 'infra/release.ts', ...words);
+const release = (...words: string[]) => run(process.execPath, 'infra/tools/release.ts', ...words);
 const printed = (...words: string[]) =>
   run(process.execPath, 'infra/build-version.ts', ...words).output.trim();
 
@@ -56,7 +56,7 @@ test('the service and its document have the version of package.json', () => {
   ]);
 });
 
-test('infra/release.ts sets a version everywhere, and accepts it from the commit "Release X.Y.Z" alone', () => {
+test('infra/tools/release.ts sets a version everywhere, and accepts it from the commit "Release X.Y.Z" alone', () => {
   expect(release('9.8.0-dev')).toEqual({ status: 0, output: '' });
   expect([printed(), printed('--tag')]).toEqual(['9.8.0-dev', '9.8.0-dev']);
   const first = commit('Begin 9.8.0');
@@ -84,13 +84,13 @@ test('infra/release.ts sets a version everywhere, and accepts it from the commit
   // A shallow clone without tags, and a folder without a history.
   commit('Begin 9.9.0');
   run('git', 'clone', '--quiet', '--depth=1', '--no-tags', `file://${folder}`, 'clone');
-  expect(run(process.execPath, 'clone/infra/release.ts').status).toBe(0);
+  expect(run(process.execPath, 'clone/infra/tools/release.ts').status).toBe(0);
   rmSync(join(folder, 'clone'), { recursive: true });
   rmSync(join(folder, '.git'), { recursive: true });
   expect([release().status, printed()]).toEqual([0, '9.9.0-dev']);
 });
 
-test.each(FILES.slice(0, 9))('infra/release.ts finds another version in %s', (file) => {
+test.each(FILES.slice(0, 9))('infra/tools/release.ts finds another version in %s', (file) => {
   release('9.8.0-dev');
   const text = read(folder, file);
   writeFileSync(join(folder, file), text.replace('9.8.0', '9.7.0'));

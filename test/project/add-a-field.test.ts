@@ -71,7 +71,7 @@ writeFileSync(pathOf(`lib/migrations/${NEW_MIGRATION}.ts`), migration);
 const run = (program: string, ...options: readonly string[]) => runInCopy(folder, program, ...options);
 
 const service = forAllTests(async () => {
-  await run('node', 'infra/openapi.ts');
+  await run('node', 'infra/tools/openapi.ts');
   const { call, remove } = await startBuiltService({}, { main: pathOf('host/main.ts') });
   return { call, stop: () => remove().then(() => removeProject(folder)) };
 });
@@ -169,13 +169,18 @@ describe('a new field is part of', () => {
   });
 });
 
-const CHANGELOG = ['node', 'infra/pages.ts'] as const;
+const CHANGELOG = ['node', 'infra/tools/pages.ts'] as const;
 
 test.each<readonly [string, keyof typeof forget, RegExp, readonly [string, ...string[]]]>([
   ['the migration in the changelog', 'changelog', /name the migration 9000-/, CHANGELOG],
   ['the field in the changelog', 'changelog', /name the field trial_locale/, CHANGELOG],
   ['the list of migrations', 'list', /9000-trial-locale\.ts/, ['knip', '--no-config-hints']],
-  ['npm run generate', 'entry', /openapi\.json is not current/, ['node', 'infra/openapi.ts', '--check']],
+  [
+    'npm run generate',
+    'entry',
+    /openapi\.json is not current/,
+    ['node', 'infra/tools/openapi.ts', '--check'],
+  ],
   ['the entry', 'entry', /columns of users are the fields/, ['vitest', 'run', 'test/users/fields.test.ts']],
 ])('a check fails without %s', { timeout: 120_000 }, async (_title, edit, message, program) => {
   const remember = forget[edit]();

@@ -99,7 +99,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     tests: { testTimeout: 120_000 },
   },
   examples: {
-    proves: 'The examples in infra/examples/ and the workflows of infra/api.md work without a change.',
+    proves: 'The examples in infra/examples/ and the workflows of infra/docs/api.md work without a change.',
     needs: 'nginx and haproxy',
     takes: 'a minute',
   },

@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 // Checks every relative link of every page: the file must exist, and so must the heading that an anchor names.
-const root = join(import.meta.dirname, '..');
+const root = join(import.meta.dirname, '../..');
 const pages = globSync('**/*.md', { cwd: root, exclude: ['**/node_modules', '.data', 'dist'] });
 
 for (const page of pages) {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { flag } from '../lib/settings/setting-forms.ts';
-import { SETTINGS } from '../lib/settings/settings.ts';
+import { flag } from '../../lib/settings/setting-forms.ts';
+import { SETTINGS } from '../../lib/settings/settings.ts';
 import { keepFile, table } from './generated-file.ts';
 
 /** The sections of the page. A setting belongs to the first section whose pattern matches its name. */
@@ -38,8 +38,8 @@ const OTHER_VARIABLES: readonly (readonly [names: string, meaning: string])[] = 
 ];
 
 keepFile(
-  'settings.md',
-  `<!-- Generated from lib/settings/settings.ts and infra/settings-table.ts: npm run generate -->
+  'docs/settings.md',
+  `<!-- Generated from lib/settings/settings.ts and infra/tools/settings-table.ts: npm run generate -->
 
 # Settings
 

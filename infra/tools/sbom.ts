@@ -1,11 +1,11 @@
-// Prints the software bill of materials (CycloneDX 1.6) of the built host: node infra/sbom.ts. `npm sbom` would list
+// Prints the software bill of materials (CycloneDX 1.6) of the built host: node infra/tools/sbom.ts. `npm sbom` would list
 // all installed packages, which are more than the bundle contains, and would leave out packages that tests also use.
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 type Locked = { readonly version: string; readonly integrity?: string; readonly license?: string };
 
-const root = join(import.meta.dirname, '..');
+const root = join(import.meta.dirname, '../..');
 const project = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const locked: Readonly<Record<string, Locked>> = JSON.parse(
   readFileSync(join(root, 'package-lock.json'), 'utf8'),

@@ -1,16 +1,16 @@
-// Prints the size and the cold start of every built function: node infra/function-figures.ts
+// Prints the size and the cold start of every built function: node infra/tools/function-figures.ts
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { functions } from '../functions.ts';
 import { sizeLoaded } from './bundle.ts';
-import { functions } from './functions.ts';
 
 const RUNS = 7;
 
 /** In milliseconds. */
 type Start = { readonly wall: number; readonly cpu: number };
 
-const folder = join(import.meta.dirname, '../dist/functions');
+const folder = join(import.meta.dirname, '../../dist/functions');
 const names = (await functions()).map(({ operationId }) => operationId);
 const [alone, ...starts] = alternately(['', ...names.map(importOf)]);
 

@@ -1,6 +1,6 @@
-import { endpoints } from '../handlers/index.ts';
-import { openApiDocument } from '../lib/openapi/document.ts';
-import { readSettings } from '../lib/settings/settings.ts';
+import { endpoints } from '../../handlers/index.ts';
+import { openApiDocument } from '../../lib/openapi/document.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 import { keepFile } from './generated-file.ts';
 
 keepFile('openapi.json', `${JSON.stringify(documentOfDefaults(), null, 2)}\n`);

@@ -1,6 +1,6 @@
+import { alertsYaml, prometheusRuleYaml, relayAlertsYaml } from '../observability/alerts-yaml.ts';
+import { dashboard } from '../observability/dashboard.ts';
 import { keepFile } from './generated-file.ts';
-import { alertsYaml, prometheusRuleYaml, relayAlertsYaml } from './observability/alerts-yaml.ts';
-import { dashboard } from './observability/dashboard.ts';
 
 keepFile('observability/alerts.yaml', alertsYaml());
 keepFile('observability/relay-alerts.yaml', relayAlertsYaml());

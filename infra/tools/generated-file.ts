@@ -2,11 +2,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Writes a generated file of this folder. With --check it only compares, and the process fails if the file is not
+ * Writes a generated file below `infra/`. With --check it only compares, and the process fails if the file is not
  * current.
  */
 export function keepFile(name: string, content: string): void {
-  const file = join(import.meta.dirname, name);
+  const file = join(import.meta.dirname, '..', name);
   if (!process.argv.includes('--check')) writeFileSync(file, content);
   else if (readFileSync(file, 'utf8') !== content) {
     process.stderr.write(`infra/${name} is not current. Run: npm run generate\n`);

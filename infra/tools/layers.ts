@@ -40,14 +40,14 @@ const ENTRIES = [
   { folder: 'host/development', entry: 'launch.ts', insiders: /^(host\/development|test)\// },
 ];
 
-const root = join(import.meta.dirname, '..');
+const root = join(import.meta.dirname, '../..');
 const files = globSync('{lib,handlers,host,infra,test}/**/*.{ts,mjs}', {
   cwd: root,
   exclude: ['**/node_modules', '**/dist'],
 });
 
 for (const file of files) {
-  if (rowOf(file) < 0) report(`${file} is in no row of infra/layers.ts`);
+  if (rowOf(file) < 0) report(`${file} is in no row of infra/tools/layers.ts`);
   for (const imported of importsOf(file)) {
     if (!isSamePart(file, imported) && rowOf(imported) >= rowOf(file))
       report(`${file} imports ${imported}, which is not below it`);

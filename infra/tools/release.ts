@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 
-// `node infra/release.ts` checks that one version is named everywhere, and that a commit with the version of a release is
-// this release. `node infra/release.ts 1.3.0` sets the version: see RELEASING.md.
+// `node infra/tools/release.ts` checks that one version is named everywhere, and that a commit with the version of a release is
+// this release. `node infra/tools/release.ts 1.3.0` sets the version: see RELEASING.md.
 
 const RELEASE = /^\d+\.\d+\.\d+$/;
 const PACKAGE = /(?<="name": "user-management-(?:service|client)",\n\s*"version": ")[^"]+/g;
@@ -67,7 +67,7 @@ function git(...words: string[]): string | undefined {
   }
 }
 
-process.chdir(`${import.meta.dirname}/..`);
+process.chdir(`${import.meta.dirname}/../..`);
 const [version] = process.argv.slice(2);
 if (version) setVersion(version);
 const faults = [...findFaults()];

@@ -1,4 +1,4 @@
-import { METRICS } from '../lib/observability/metric-list.ts';
+import { METRICS } from '../../lib/observability/metric-list.ts';
 import { keepFile, table } from './generated-file.ts';
 
 const rows = Object.entries(METRICS).map(([name, { kind, unit, attributes, meaning }]) => [
@@ -10,13 +10,13 @@ const rows = Object.entries(METRICS).map(([name, { kind, unit, attributes, meani
 ]);
 
 keepFile(
-  'metrics.md',
+  'docs/metrics.md',
   `<!-- Generated from lib/observability/metric-list.ts: npm run generate -->
 
 # Metrics
 
 This page is for operators. The service exports metrics if \`SVC_OTEL_ENABLED\` is true and \`OTEL_METRICS_EXPORTER\` is
-\`otlp\` (pushed) or \`prometheus\` (pulled). [Monitoring](observability/README.md) describes both ways, the alarms and the
+\`otlp\` (pushed) or \`prometheus\` (pulled). [Monitoring](../observability/README.md) describes both ways, the alarms and the
 dashboard.
 
 Names and units are OpenTelemetry's where OpenTelemetry defines them. Prometheus writes \`.\` as \`_\` and adds \`_total\` to
