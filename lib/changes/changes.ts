@@ -73,15 +73,17 @@ export class Changes {
   async #readOrWait(query: ChangesQuery, waitUncounted: WaitUncounted): Promise<Page> {
     const { cursor, limit, exclude_actor: excludeActor } = query;
     const milliseconds = query.wait * 1000;
-    const waitAfter = (after: Place) =>
-      waitUncounted(milliseconds, async (over) => this.#longPoll.wait({ after, limit, excludeActor, over }));
+    const waitAfter = (after: Place, head?: number) =>
+      waitUncounted(milliseconds, async (over) =>
+        this.#longPoll.wait({ after, limit, excludeActor, over }, head),
+      );
     const awaited = typeof cursor === 'object' && (await waitAfter(cursor));
     if (awaited) return awaited;
     const page = await this.#reads.run(milliseconds + MAX_READ_WAIT_MS, () =>
       this.#read(cursor, { limit, excludeActor }),
     );
     const isAtEnd = page.changes.length === 0 && page.end.position === page.head;
-    return (isAtEnd && (await waitAfter(page.end))) || page;
+    return (isAtEnd && (await waitAfter(page.end, page.head))) || page;
   }
 
   /** Reads a page after a place, or from the oldest change that is kept. For `now` it is empty, at the end of the feed. */

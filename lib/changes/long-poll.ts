@@ -44,12 +44,17 @@ export class LongPoll {
   /**
    * Waits until `over`. Resolves with the first page that is not empty, otherwise with an empty page. The empty page
    * comes from a look that began after this call, however early the wait is over, unless PostgreSQL is unavailable.
-   * Undefined if too many readers wait, or if the reader is far behind.
+   * Undefined if too many readers wait, or if the reader is far behind the head that it has read, or the last poll.
    *
    * @throws {Problem} cursor_expired_error
    */
-  wait(request: Omit<Reader, 'isServed' | 'settle'>): Promise<Page | undefined> | undefined {
+  wait(
+    request: Omit<Reader, 'isServed' | 'settle'>,
+    head = this.#head,
+  ): Promise<Page | undefined> | undefined {
     const { after, over } = request;
+    // No poll lowers the head of a database that was restored in an older state, while no reader waits.
+    this.#head = Math.min(this.#head, head);
     if (this.#readers.size >= MAX_READERS || this.#isFar(after)) return undefined;
     const { promise, resolve } = Promise.withResolvers<Page | undefined>();
     const leave = () => {

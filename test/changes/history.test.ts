@@ -19,6 +19,7 @@ import { freshAddress, refusal, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
+import { timed } from '../stage/timed.ts';
 
 const service = serviceUnderTest();
 const { call, createUser } = service;
@@ -95,6 +96,19 @@ describe('after history was lost and as many changes were written again,', () =>
     );
 
     for (const page of await Promise.all(waiting)) expect(page).toEqual(expired(CHANGES));
+  });
+
+  test('a wait at the new end of the feed lasts its time: 200', async () => {
+    const end = await endOfFeed(call);
+    const position = await head();
+    await query('UPDATE user_changes_head SET position = position + 5000');
+    // A poll sees the head that is lost then.
+    await get(`${await endOfFeed(call)}&wait=1`);
+    await lose(position);
+    const { value, milliseconds } = await timed(get(`${end}&wait=1`));
+
+    expect([value.status, value.body, cursorIn(nextOf(value))]).toEqual([200, [], cursorIn(end)]);
+    expect(milliseconds).toBeGreaterThan(900);
   });
 
   test('a change that is numbered again keeps its id and its cursors', async () => {
