@@ -260,6 +260,13 @@ describe('a value that is missing or of another type', () => {
     ['the text as a filter', (users) => Array.fromAsync(users.list(ID as never))],
     ['a cursor', (users) => Array.fromAsync(users.changes({ from: undefined as never }))],
     ['an empty cursor', (users) => Array.fromAsync(users.changes({ from: '' }))],
+    ...[0, 21, 1.5, '15', null, Number.NaN].map(
+      (wait) =>
+        [
+          `the wait of ${wait} s`,
+          (users: Users) => Array.fromAsync(users.changes({ wait: wait as never })),
+        ] as [string, (users: Users) => Promise<unknown>],
+    ),
     ['an actor', (users) => Array.fromAsync(users.changes({ excludeActor: null as never }))],
     ['a key', (users) => users.create({ email: 'a@b' }, { key: undefined as never })],
     ['an empty key', (users) => users.createAll([{ email: 'a@b' }], { key: '' })],
@@ -401,13 +408,34 @@ test('an empty page of changes is not their end, and every page leaves out the s
   );
 });
 
-test('a reader that follows the changes lets the service wait for them', async () => {
+test.each([
+  [{}, 15],
+  [{ wait: 1 }, 1],
+  [{ wait: 20 }, 20],
+])('a reader that follows the changes with %j lets the service wait for %i s', async (options, seconds) => {
   await usersBehind(answer(200, [change()], AFTER_IT))
-    .changes({ follow: true })
+    .changes({ follow: true, ...options })
     .next();
 
-  expect(requests[0]?.target).toBe('/api/v1/users/changes?limit=1000&wait=20');
+  expect(requests[0]?.target).toBe(`/api/v1/users/changes?limit=1000&wait=${seconds}`);
 });
+
+test.each([[[], 15] as const, [['--wait', '1'], 1] as const])(
+  'users follow %j lets the service wait for %i s',
+  async (words, seconds) => {
+    const type = 'urn:svc:error:cursor_expired_error';
+    const expired = JSON.stringify({ ...PROBLEM, type, status: 410, instance: '/api/v1/users/changes' });
+    usersBehind(answer(410, expired, { 'content-type': 'application/problem+json' }));
+    const variables = { USERS_URL: gateway.url, USERS_TOKEN: TOKEN };
+    const cursor = files.write('waiting', 'abc\n');
+    const { code } = await runCommand(['follow', '--cursor', cursor, ...words], variables);
+
+    expect(code).toBe(4);
+    expect(requests.map(({ target }) => target)).toEqual([
+      `/api/v1/users/changes?limit=1000&wait=${seconds}&cursor=abc`,
+    ]);
+  },
+);
 
 test.each(['W/"1"', '"1-gzip"', 'W/"1;br"'])('the version of the entity tag %s is "1"', async (etag) => {
   const users = usersBehind(tagged(200, user(), { etag }));

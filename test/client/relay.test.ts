@@ -227,6 +227,8 @@ describe('wrong use', () => {
     ['three secrets', [], { USERS_RELAY_SECRET: `${SECRETS.join(' ')} ${short}` }, /^USERS_RELAY_SECRET/],
     ['a number out of range', ['--parallel', '33'], {}, /^--parallel must be from 1 to 32\. /],
     ['not a number', ['--parallel', '1.5'], {}, /^--parallel must be from 1 to 32\. /],
+    ['no wait', ['--wait', '0'], {}, /^--wait must be from 1 to 20\. /],
+    ['a wait out of range', ['--wait', '21'], {}, /^--wait must be from 1 to 20\. /],
     ['another beginning', ['--from', 'yesterday'], {}, /^--from must be now or oldest\. /],
     ['a beginning beside a cursor', ['--from', 'now'], {}, /cursor-\d+ exists\. Leave out --from/],
     ['no cursor file and no beginning', ['--cursor', '/none'], {}, /Add --from now or --from oldest\.$/],

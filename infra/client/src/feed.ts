@@ -1,5 +1,6 @@
 import type { Client } from 'openapi-fetch';
 import { nextQuery, type Signal, succeeded, type Taken } from './answers.ts';
+import { WrongValue } from './problem.ts';
 import type { components, paths } from './schema.ts';
 import { unexpected } from './service-response.ts';
 
@@ -14,6 +15,8 @@ export type FeedOptions = Signal & {
   readonly from?: string;
   /** Whether to wait for further changes at the end of the feed. */
   readonly follow?: boolean;
+  /** Maximum number of seconds for which a request waits for changes, from 1 to 20. The default is 15. */
+  readonly wait?: number;
   /** Maximum number of changes in a page, from 1 to 1000 (default). */
   readonly limit?: number;
   /** The `sub` of a caller whose changes are left out. */
@@ -39,8 +42,9 @@ const FEED = '/api/v1/users/changes';
 /** Maximum number of changes in a page, unless a reader gives another. A page with fewer ends at the latest change. */
 export const PAGE = 1000;
 
-/** In seconds: maximum time for which the service waits for a change. */
 const MAX_WAIT_SECONDS = 20;
+/** Some gateways end a request after 20 s. */
+const DEFAULT_WAIT_SECONDS = 15;
 
 /** Returns the functions that read the changes. */
 export function feedOf(api: Client<paths>): Feed {
@@ -53,10 +57,20 @@ export function feedOf(api: Client<paths>): Feed {
   }
 
   async function* changePages(given: FeedOptions = {}): AsyncGenerator<ChangePage, void> {
-    const { from, follow = false, limit = PAGE, excludeActor, ...options } = given;
+    const {
+      from,
+      follow = false,
+      wait = DEFAULT_WAIT_SECONDS,
+      limit = PAGE,
+      excludeActor,
+      ...options
+    } = given;
+    // With 0, a reader that follows the changes would ask for them without a pause.
+    if (!Number.isInteger(wait) || wait < 1 || wait > MAX_WAIT_SECONDS)
+      throw new WrongValue(`wait must be an integer from 1 to ${MAX_WAIT_SECONDS}`);
     const always = {
       limit,
-      ...(follow && { wait: MAX_WAIT_SECONDS }),
+      ...(follow && { wait }),
       // A value that is given and undefined is refused: it would mean other changes.
       ...('excludeActor' in given && { exclude_actor: excludeActor }),
     } as FeedQuery;

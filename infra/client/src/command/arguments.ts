@@ -35,9 +35,10 @@ export function readArguments([name, ...args]: readonly string[]) {
       return { name, url, out, cursor };
     }
     case 'follow': {
-      const { url, cursor, once } = parse(name, args, { cursor: text, once: flag });
+      const options = { cursor: text, once: flag, wait: text } as const;
+      const { url, cursor, once, wait } = parse(name, args, options);
       if (cursor === undefined) throw wrongUse(name, '--cursor is missing');
-      return { name, url, cursor, once };
+      return { name, url, cursor, once, wait: parseWait(name, wait) };
     }
     case 'get': {
       const { url, operand, json, by } = parse(name, args, { by: text, json: flag }, 'Name one user');
@@ -56,17 +57,30 @@ export function readArguments([name, ...args]: readonly string[]) {
         from: text,
         to: text,
         parallel: text,
+        wait: text,
         'with-user': flag,
         'allow-http': flag,
       };
       const { url, cursor, to, parallel = '1', ...given } = parse(name, args, options);
+      const wait = parseWait(name, given.wait);
       const from = (['now', 'oldest'] as const).find((place) => place === given.from);
       const { 'with-user': withUser, 'allow-http': allowHttp, 'skip-refused': skipRefused } = given;
       if (!cursor) throw wrongUse(name, '--cursor is missing');
       if (from !== given.from) throw wrongUse(name, '--from must be now or oldest');
       if (!/^([1-9]|[12]\d|3[0-2])$/.test(parallel)) throw wrongUse(name, '--parallel must be from 1 to 32');
       if (cursor === skipRefused) throw wrongUse(name, '--cursor and --skip-refused must name two files');
-      return { name, url, cursor, from, to, parallel: Number(parallel), withUser, allowHttp, skipRefused };
+      return {
+        name,
+        url,
+        cursor,
+        from,
+        to,
+        parallel: Number(parallel),
+        wait,
+        withUser,
+        allowHttp,
+        skipRefused,
+      };
     }
     case 'help':
     case '-h':
@@ -102,6 +116,12 @@ function parse<const Options extends NonNullable<ParseArgsConfig['options']>>(
     const [fault = ''] = (error as Error).message.split(/\. |\n/);
     throw wrongUse(name, fault.replace(/^(Unexpected argument) .*$/, '$1'));
   }
+}
+
+/** In seconds: how long a request waits for changes. */
+function parseWait(name: Name, wait = '15'): number {
+  if (!/^([1-9]|1\d|20)$/.test(wait)) throw wrongUse(name, '--wait must be from 1 to 20');
+  return Number(wait);
 }
 
 function wrongUse(name: Name, fault: string): Failure {

@@ -13,6 +13,8 @@ export type FollowOptions = {
   readonly cursor: string;
   /** Whether to end at the latest change. */
   readonly once: boolean;
+  /** In seconds: how long a request waits for changes. */
+  readonly wait: number;
 };
 
 /** The beginning of each line, which is the beginning of each change. */
@@ -21,7 +23,7 @@ const BEGINNING = '{"specversion":"1.0","id":"';
 /** Writes the changes after the cursor to standard output, and replaces the cursor after each page of them. */
 export async function followChanges(
   users: Users,
-  { cursor: path, once }: FollowOptions,
+  { cursor: path, once, wait }: FollowOptions,
   progress: Progress,
   { soon: signal }: Stop,
 ): Promise<ExitCode> {
@@ -33,7 +35,7 @@ export async function followChanges(
   let count = 0;
   progress.start(() => ({ count }), process.stderr.isTTY && !process.stdout.isTTY ? 'bar' : 'lines');
   try {
-    for await (const page of users.changePages({ from: cursor, follow: !once, signal })) {
+    for await (const page of users.changePages({ from: cursor, follow: !once, wait, signal })) {
       if (page.changes.length > 0) {
         await output.write(page.changes.map((change) => `${JSON.stringify(change)}\n`).join(''));
         output.flush();

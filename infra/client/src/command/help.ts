@@ -55,7 +55,7 @@ ${CONNECTION}
 
 Exit codes: 0 complete, 1 failed or interrupted, 2 wrong use.`,
 
-  follow: `Usage: users follow --cursor <file> [--once] [--url <url>]
+  follow: `Usage: users follow --cursor <file> [--once] [--wait <seconds>] [--url <url>]
 
 Writes every change after the cursor as a line of JSON to standard output, and waits for further changes. The cursor in
 the file is replaced after the changes before it have been written. After an interruption the last changes may be
@@ -63,6 +63,7 @@ written again; a change has the same "id" each time.
 
   --cursor <file>     file with the cursor, which users export --cursor writes
   --once              ends at the latest change
+  --wait <seconds>    time for which a request waits for changes, 1 to 20 (default: 15)
 ${CONNECTION}
 
 Exit codes: 0 at the latest change (--once), 1 failed or interrupted, 2 wrong use, 4 the changes after the cursor are no
@@ -103,7 +104,7 @@ ${CONNECTION}
 Exit codes: 0 done, 1 failed or interrupted, 2 wrong use, 3 neither that user nor a change of it.`,
 
   relay: `Usage: users relay --cursor <file> [--from now|oldest] [--to <url>] [--parallel <n>] [--with-user]
-                   [--skip-refused <file>] [--allow-http] [--url <url>]
+                   [--skip-refused <file>] [--allow-http] [--wait <seconds>] [--url <url>]
 
 Sends every change after the cursor to a receiver, signed as Standard Webhooks has it, until a response is 2xx. The cursor is
 replaced after each page of at most 100 changes. After an interruption a page is sent again, with the same webhook-id.
@@ -116,6 +117,7 @@ replaced after each page of at most 100 changes. After an interruption a page is
   --with-user            adds the current user as data.user, null if it is deleted
   --skip-refused <file>  passes a change that is refused five times in a row (400, 413, 415, 422), and writes it to the file
   --allow-http           accepts http on another machine
+  --wait <seconds>       time for which a request waits for changes, 1 to 20 (default: 15)
 ${CONNECTION}
 
 Exit codes: 1 failed or interrupted, 2 wrong use, 4 the changes after the cursor are no longer available, 5 the receiver

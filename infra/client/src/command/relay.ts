@@ -19,6 +19,8 @@ export type RelayOptions = ReceiverOptions & {
   readonly from: 'now' | 'oldest' | undefined;
   /** Maximum number of changes that are sent at the same time. */
   readonly parallel: number;
+  /** In seconds: how long a request waits for changes. */
+  readonly wait: number;
   readonly withUser: boolean;
   /** The path of the file for refused changes, if they are passed. */
   readonly skipRefused: string | undefined;
@@ -106,7 +108,8 @@ class Relay {
     let isUntried = given !== undefined;
     for (let cursor = stored; ; ) {
       const from = cursor !== undefined && { from: cursor };
-      const read = () => users.changePages({ follow: true, limit: PAGE_SIZE, signal, ...from }).next();
+      const always = { follow: true, wait: options.wait, limit: PAGE_SIZE, signal };
+      const read = () => users.changePages({ ...always, ...from }).next();
       const { value: page } = await this.#ask(read, signal, isUntried);
       isUntried = false;
       if (!page) continue;
