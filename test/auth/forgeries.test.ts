@@ -1,6 +1,6 @@
 import { createPublicKey, generateKeyPairSync, KeyObject, sign } from 'node:crypto';
-import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
+import { fc } from '../stage/fast-check.ts';
 import { encoded, forged, goodParts, hmac, rs256 } from '../stage/forge.ts';
 import { startGate } from '../stage/gate.ts';
 import { startIssuer } from '../stage/tokens.ts';

@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ALGORITHMS } from '../../lib/settings/setting-forms.ts';
+import { fc } from '../stage/fast-check.ts';
 import { forged, rs256 } from '../stage/forge.ts';
 import { startVerifier } from '../stage/keys.ts';
 import type { IssuerKey } from '../stage/tokens.ts';

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { fc } from '../stage/fast-check.ts';
 import { exchange, type HttpResponse, type RawRequest } from '../stage/raw-request.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { operationOf } from './document.ts';

@@ -1,6 +1,7 @@
-import fc, { type IAsyncProperty } from 'fast-check';
+import type { IAsyncProperty } from 'fast-check';
 import { expect } from 'vitest';
 import { fieldOf, lint } from '../http/rules/rules.ts';
+import { fc } from '../stage/fast-check.ts';
 import type { HttpResponse, RawRequest } from '../stage/raw-request.ts';
 import { holdAgainst, holdAgainstClaim } from './conformance.ts';
 import { methodsByPath, type Operation } from './document.ts';

@@ -1,6 +1,7 @@
-import fc, { type Arbitrary } from 'fast-check';
+import type { Arbitrary } from 'fast-check';
+import { fc } from '../stage/fast-check.ts';
 import type { RawRequest } from '../stage/raw-request.ts';
-import { isValid, type Operation, type Parameter } from './document.ts';
+import { isValid, type Operation, type Parameter, type Schema } from './document.ts';
 import { anyJson, anyText, inside, standsForValue, textOf } from './values.ts';
 
 /**
@@ -109,18 +110,27 @@ function bodyOf(bodies: Operation['bodies']): Arbitrary<DrawnBody> {
     fc
       .oneof({ weight: 3, arbitrary: inside(schema) }, { weight: 2, arbitrary: anyJson(schema) })
       .map((value) => JSON.stringify(value))
-      .map(
-        (text) =>
-          ({ mediaType, text, claim: isValid(schema, JSON.parse(text)) ? 'inside' : 'outside' }) as const,
-      ),
+      .map((text): DrawnBody => ({ mediaType, text, claim: claimOf(schema, text) })),
   );
   const json = 'application/json';
   const refused = fc.oneof(
     fc
       .tuple(fc.constantFrom('text/plain', 'application/xml', 'json', ''), fc.string())
       .map(([mediaType, text]): DrawnBody => ({ mediaType, text, claim: 415 })),
-    fc.string().map((text): DrawnBody => ({ mediaType: json, text: `{${text}`, claim: 'outside' })),
+    fc
+      .string()
+      .map((rest) => `{${rest}`)
+      .map((text): DrawnBody => ({ mediaType: json, text, claim: claimOf(bodies[json] ?? {}, text) })),
     fc.constant<DrawnBody>({ mediaType: json, text: ' '.repeat(65_537), claim: 413 }),
   );
   return fc.oneof({ weight: 20, arbitrary: declared }, { weight: 1, arbitrary: refused });
+}
+
+/** A text that is not JSON is outside of every schema. */
+function claimOf(schema: Schema, text: string): Claim {
+  try {
+    return isValid(schema, JSON.parse(text)) ? 'inside' : 'outside';
+  } catch {
+    return 'outside';
+  }
 }

@@ -1,4 +1,5 @@
-import fc, { type Arbitrary } from 'fast-check';
+import type { Arbitrary } from 'fast-check';
+import { fc } from '../stage/fast-check.ts';
 import { isValid, resolved, type Schema } from './document.ts';
 
 /** Texts of any characters but U+0000 and lone surrogates, also at the limit of their length, in code points. */

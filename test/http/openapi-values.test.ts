@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type * as z from 'zod';
 import { ChangesQuery } from '../../lib/changes/changes-query.ts';
@@ -6,6 +5,7 @@ import { IdempotencyHeaders } from '../../lib/idempotency/idempotency-key.ts';
 import { UserListQuery } from '../../lib/users/list-query.ts';
 import { UserCreate, UserPath } from '../../lib/users/user.ts';
 import { operationOf, resolved, type Schema } from '../fuzz/document.ts';
+import { fc } from '../stage/fast-check.ts';
 
 /** The schema of a parameter in the document. */
 const parameter = (operationId: string, name: string) =>

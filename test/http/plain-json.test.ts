@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextPass } from 'node:timers/promises';
-import * as fc from 'fast-check';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import { type Field, fields, isOmittedIfNull } from '../../lib/users/fields.ts';
 import type { User } from '../../lib/users/user.ts';
 import { administratorOf } from '../stage/administration.ts';
+import { fc } from '../stage/fast-check.ts';
 import { addressOf, startProxy, through } from '../stage/proxy.ts';
 import { USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   redactedCause,
@@ -6,6 +5,7 @@ import {
   redactedPath,
   redactedText,
 } from '../../lib/observability/redaction.ts';
+import { fc } from '../stage/fast-check.ts';
 
 const base64url = (text: string) => Buffer.from(text).toString('base64url');
 

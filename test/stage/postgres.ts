@@ -10,6 +10,7 @@ import { distributedHabits, isDistributed } from './distributed.ts';
 import { hold } from './locks.ts';
 import { isPooled, settingsBehindPooler } from './pooled.ts';
 import { inDatabase, type PostgresServer } from './rows.ts';
+import { SEED } from './seed.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -32,7 +33,9 @@ export const hastySettings = {
 export default async function (project: TestProject): Promise<() => Promise<void>> {
   const stage = given(process.env.TEST_POSTGRES_URL) ?? (await embedded());
   const [response] = await query(stage.server, 'SHOW server_version');
-  process.stdout.write(`Tests run against PostgreSQL ${response?.server_version}, ${stage.title}\n`);
+  process.stdout.write(
+    `Tests run against PostgreSQL ${response?.server_version}, ${stage.title}, with FUZZ_SEED=${SEED}\n`,
+  );
   project.provide('postgres', stage.server);
   return stage.strike;
 }

@@ -1,9 +1,12 @@
 import { beforeAll, expect, test } from 'vitest';
+import { seededRandom } from '../lab/load/random.ts';
 import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
+import { SEED } from '../stage/seed.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { pagesOf, storedUsers } from './stored-users.ts';
 
 const WRITERS = 6;
+const random = seededRandom(SEED);
 
 const service = serviceUnderTest();
 
@@ -40,11 +43,10 @@ async function write(hasEnded: () => boolean): Promise<readonly number[]> {
 }
 
 function nextWrite(turn: number): readonly [method: string, path: string, body?: unknown] {
-  const deleted =
-    turn % 3 === 2 ? leaving.splice(Math.floor(Math.random() * leaving.length), 1)[0] : undefined;
+  const deleted = turn % 3 === 2 ? leaving.splice(random.below(leaving.length), 1)[0] : undefined;
   if (deleted !== undefined) return ['DELETE', USERS + deleted];
   if (turn % 3 === 0) return ['POST', USERS, { email: freshAddress() }];
-  const someone = staying[Math.floor(Math.random() * staying.length)] as UserBody;
+  const someone = random.pick(staying);
   return ['PATCH', USERS + someone.id, { full_name: `turn ${turn}`, email: freshAddress() }];
 }
 

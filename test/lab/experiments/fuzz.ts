@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { become } from '../../stage/run-chosen.ts';
 import { defineExperiment } from '../experiment.ts';
 
@@ -7,11 +8,11 @@ export const experiment = defineExperiment({
   takes: '10 minutes, or less with --cases 10000; --seed <n> repeats a run, and --only <title> a part of it',
   options: {
     cases: { type: 'string', default: '100000' },
-    seed: { type: 'string' },
+    seed: { type: 'string', default: process.env.FUZZ_SEED || String(randomInt(1_000_000)) },
     only: { type: 'string' },
   },
   async run({ options: { cases, seed, only } }) {
-    Object.assign(process.env, { FUZZ_CASES: cases, ...(seed && { FUZZ_SEED: seed }) });
+    Object.assign(process.env, { FUZZ_CASES: cases, FUZZ_SEED: seed });
     return become('exec vitest run test/fuzz/fuzz.test.ts', only ? ['-t', only] : []);
   },
 });
