@@ -71,22 +71,30 @@ describe.each<Kind>(['list', 'batched-read', 'batched-write', 'single'])(
   },
 );
 
-test.each([
-  ['57P05', 'postgresql', 'is sent again'],
-  ['57P05', 'distributed', 'fails'],
-  ['57P01', 'postgresql', 'fails'],
-  ['08P01', 'postgresql', 'fails'],
-])('a write whose first response is %s of %s %s', async (code, engine, outcome) => {
+/** Resolves with a function after which the next response is this error, and the connection ends. */
+function endingWith(error: Buffer): () => void {
   let isEnding = false;
   proxy.answersThrough(() =>
     messagesThrough((_type, message) => {
       if (!isEnding) return message;
       isEnding = false;
       setImmediate(() => proxy.endAll());
-      return errorResponse(code);
+      return error;
     }),
   );
   onTestFinished(() => proxy.pass());
+  return () => {
+    isEnding = true;
+  };
+}
+
+test.each([
+  ['57P05', 'postgresql', 'is sent again'],
+  ['57P05', 'distributed', 'fails'],
+  ['57P01', 'postgresql', 'fails'],
+  ['08P01', 'postgresql', 'fails'],
+])('a write whose first response is %s of %s %s', async (code, engine, outcome) => {
+  const end = endingWith(errorResponse(code));
   const { statements } = open({ SVC_POSTGRES_ENGINE: engine });
   const insert = prepare<{ note: string }, { note: string }>(
     statements,
@@ -94,9 +102,28 @@ test.each([
     ({ note }) => sql`insert into notes (note) values (${note}) returning note`,
   );
   await insert({ note: 'before' });
-  isEnding = true;
+  end();
   const sent = insert({ note: 'x' });
 
   if (outcome === 'is sent again') expect(await sent).toEqual([{ note: 'x' }]);
   else await expect(sent).rejects.toMatchObject({ status: 503 });
+});
+
+test.each([
+  ['08P01', 'client_idle_timeout', { SVC_POSTGRES_POOLER: 'transaction' }],
+  ['57P05', 'terminating connection due to idle-session timeout', { SVC_POSTGRES_ENGINE: 'distributed' }],
+  ['57P01', 'timeout', {}],
+])('a read whose first response is %s, "%s", is sent again', async (code, message, variables) => {
+  const end = endingWith(errorResponse(code, message));
+  const { statements } = open(variables);
+  const read = prepare<Record<string, never>, object>(
+    statements,
+    'SELECT',
+    () => sql`select 1 as one`,
+    'list',
+  );
+  await read({});
+  end();
+
+  expect(await read({})).toHaveLength(1);
 });

@@ -51,6 +51,6 @@ export function messageOf(type: string, content = ''): Buffer {
 }
 
 /** An ErrorResponse with this SQLSTATE, as PostgreSQL sends it in place of a completed command. */
-export function errorResponse(sqlState: string): Buffer {
-  return messageOf(ERROR_RESPONSE, `SERROR\0VERROR\0C${sqlState}\0Mfault\0\0`);
+export function errorResponse(sqlState: string, message = 'fault'): Buffer {
+  return messageOf(ERROR_RESPONSE, `SERROR\0VERROR\0C${sqlState}\0M${message}\0\0`);
 }

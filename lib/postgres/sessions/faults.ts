@@ -6,15 +6,12 @@ import type { EngineProfile } from './engine-profile.ts';
 const UNAVAILABLE =
   /^(08...|53...|58...|57014|25P0[34]|57P0.|55P03|25006|26000|28...|3D000|42501|42P01|40003|E[A-Z_]+)$/;
 
-/** Messages of pg, without a code, for a connection that it lost, abandoned or could not open in time. */
-const SESSION_LOST = /terminated|timeout|not queryable|cannot connect|Connection ended|after calling end/i;
+/** The service does not have the method or the password that PostgreSQL requires. */
+const REFUSED_AUTHENTICATION = 'EAUTH';
 
 /** Codes of a certificate that Node refuses. A code of ERR_SSL is a failed handshake. */
 const REFUSED_CERTIFICATE =
   /^(?!ERR_SSL).*(CERT|CRL|ISSUER|LEAF_SIGNATURE|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH|HOSTNAME)/;
-
-/** Mechanisms and counts of SCRAM that are not supported, or a password that the service does not have. */
-const REFUSED_SCRAM = /^SASL: .*(Only mechanism|iteration count \d+ exceeds|client password must)/;
 
 /** They end a session. pg keeps the severity only in the language of the messages (`FEHLER` for `ERROR`). */
 const ENDS_SESSION = /^(08...|53300|28...|3D000|25P0[34]|57P0.)$/;
@@ -89,7 +86,15 @@ export class UnexpectedMessage extends Error {
 }
 
 /** PostgreSQL requires a method of authentication that the service does not have. */
-export class UnsupportedAuthentication extends UnexpectedMessage {}
+export class UnsupportedAuthentication extends Error {
+  readonly code = REFUSED_AUTHENTICATION;
+}
+
+/** pg's errors have no code: about the end of a connection, about its TLS, or about the authentication that follows. */
+export function withCode(fault: unknown, when: 'ended' | 'tls' | 'authentication'): unknown {
+  const code = { ended: 'ECONNRESET', tls: 'EPROTO', authentication: REFUSED_AUTHENTICATION }[when];
+  return fault instanceof Error && !('code' in fault) ? Object.assign(fault, { code }) : fault;
+}
 
 /** PostgreSQL has not answered a statement within the request's time limit. */
 export class ResponseTimeout extends Error {}
@@ -123,13 +128,12 @@ export function isUnreachable(fault: unknown): boolean {
   const code = sqlState(fault);
   // 57P03: the server starts, recovers from a crash, or shuts down.
   if (isFromPostgres(fault)) return code === '57P03';
-  if (fault instanceof UnsupportedAuthentication || REFUSED_SCRAM.test(errorMessage(fault))) return false;
-  return !REFUSED_CERTIFICATE.test(code ?? '');
+  return code !== REFUSED_AUTHENTICATION && !REFUSED_CERTIFICATE.test(code ?? '');
 }
 
 /** The connection was closed before the session began. The host, or a proxy in front of it, was reachable. */
 export function wasCutOff(fault: unknown): boolean {
-  return hasState(fault, /^(ECONNRESET|EPIPE)$/) || /terminated|not queryable/.test(errorMessage(fault));
+  return hasState(withCode(fault, 'ended'), /^(ECONNRESET|EPIPE)$/);
 }
 
 /** An error of PostgreSQL or of a pooler, not of pg about its connection. */
@@ -139,7 +143,7 @@ function isFromPostgres(fault: unknown): boolean {
 
 /** The session ended before the response came. */
 export function hasLostSession(fault: unknown): boolean {
-  return !(fault instanceof Problem) && !/timeout/i.test(errorMessage(fault)) && endsSession(fault);
+  return !(fault instanceof Problem) && endsSession(fault);
 }
 
 /** The problem for a known fault, otherwise the fault, which is a defect. For a distributed engine, XX000 is like 40003. */
@@ -162,12 +166,10 @@ export function translateFault(fault: unknown, { isPostgres }: Pick<EngineProfil
 }
 
 function isUnavailable(fault: unknown): boolean {
-  const code = sqlState(fault);
-  const message = errorMessage(fault);
-  if (code === undefined) return SESSION_LOST.test(message);
-  if (classifyConflict(fault)) return true;
+  const code = sqlState(fault) ?? '';
   // With XX000, only the message, which is English, shows that Citus has lost the connection to another node.
-  return UNAVAILABLE.test(code) || (code === 'XX000' && /\bconnection\b/.test(message));
+  const isOfWorker = code === 'XX000' && /\bconnection\b/.test(errorMessage(fault));
+  return UNAVAILABLE.test(code) || isOfWorker || classifyConflict(fault) !== undefined;
 }
 
 /** The fault for which a problem was made. */

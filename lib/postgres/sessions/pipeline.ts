@@ -2,7 +2,7 @@ import type { FieldDef } from 'pg';
 import { serialize } from 'pg-protocol';
 import { atEndOfPass } from './end-of-pass.ts';
 import { type EngineSettings, engineProfile } from './engine-profile.ts';
-import { endsSession, isIdleTimeout, isStalePlan, UnexpectedMessage } from './faults.ts';
+import { endsSession, isIdleTimeout, isStalePlan, UnexpectedMessage, withCode } from './faults.ts';
 import { encodeParameter } from './parameters.ts';
 import { nameStatement, type PendingStatement, type StatementText } from './pending-statement.ts';
 import { type Column, checkColumns, type Received, type Row, type RowReceiver, readRow } from './rows.ts';
@@ -225,7 +225,7 @@ export class Pipeline implements RowReceiver {
   handleError(fault: unknown): void {
     if (endsSession(fault)) {
       const read = this.#isUnread(fault) ? 0 : this.#sent.length - this.#unwritten;
-      for (const { statement } of this.#sent.splice(0, read)) statement.reject(fault);
+      for (const { statement } of this.#sent.splice(0, read)) statement.reject(withCode(fault, 'ended'));
       this.#end(0);
       return;
     }

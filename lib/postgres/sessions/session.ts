@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import PgClient from 'pg/lib/client.js';
 import type { Settings } from '../../settings/settings.ts';
 import { engineProfile } from './engine-profile.ts';
-import { endsSession } from './faults.ts';
+import { endsSession, withCode } from './faults.ts';
 import { shareKeys } from './password-key.ts';
 import { type RowReceiver, takeRows } from './rows.ts';
 import { type PostgresHost, SESSION, type SessionParameters, sessionConfig } from './session-config.ts';
@@ -54,7 +54,8 @@ export class Session extends PgClient {
     this.on('error', () => {});
     // Without a password, pg leaves the connection open, and PostgreSQL for the minute of `authentication_timeout`.
     this.connection.on('error', (fault) => {
-      this.#fault ??= fault;
+      const isBeforeTls = config.ssl !== false && !('encrypted' in this.connection.stream);
+      this.#fault ??= withCode(fault, isBeforeTls ? 'tls' : 'authentication');
       this.connection.stream.destroy();
     });
     this.connection.on('errorMessage', (fault) => {
@@ -74,10 +75,8 @@ export class Session extends PgClient {
 
   /** Connects and authenticates within the connection time limit. The first statements have the same time again. */
   async openInTime(): Promise<void> {
-    const timer = setTimeout(
-      () => this.abandon(new Error('timeout expired')),
-      connectTimeLimitMs(this.#postgres),
-    );
+    const late = Object.assign(new Error('timeout expired'), { code: 'ETIMEDOUT' });
+    const timer = setTimeout(() => this.abandon(late), connectTimeLimitMs(this.#postgres));
     try {
       await super.connect();
       timer.refresh();
