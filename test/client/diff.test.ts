@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { acceptableUnderTest } from './acceptable-under-test.ts';
-import { lastLine, linesOf, toLines, usersNamed } from './command.ts';
+import { lastLine, linesOf, silent, toLines, usersNamed } from './command.ts';
 
 const { files, run, startBreaking } = acceptableUnderTest();
 let exported: readonly Record<string, unknown>[];
@@ -85,7 +85,7 @@ test.each<[string, (users: typeof exported) => readonly unknown[], RegExp]>([
   [
     'an id that is not a UUID',
     () => [{ id: 'k1', email: 'ada@example.com' }],
-    /^Line 1 is not a user: \/user_id must /,
+    /^Line 1 is not a user: id must be a UUID$/,
   ],
   ['a number', () => [17], /^Line 1 is not a user: /],
   ['a file without a line', () => [], /lines has no lines\. If that is right, add --allow-empty\.$/],
@@ -95,6 +95,84 @@ test.each<[string, (users: typeof exported) => readonly unknown[], RegExp]>([
     differences: [],
     last: expect.stringMatching(message),
   });
+});
+
+test.each([
+  ['5', '# must be an object'],
+  ['[]', '# must be an object'],
+  ['{"email":"torn@example.com"', '# must be valid JSON'],
+  ['{"email":"a@b","is_active":"true"}', '#/is_active must be a boolean'],
+  ['{"email":"a@b","score":1e999}', '# must not have a number beyond 1.8e308'],
+  ['{"email":5}', '#/email must be a string'],
+  ['{"email":""}', '#/email must have 1 to 255 characters'],
+  [
+    '{"email":"nobody"}',
+    '#/email must have exactly one @ with at least one character on each side, and no white space or control characters',
+  ],
+  ['{"email":"a@b","external_id":"\\n"}', '#/external_id must have no control characters'],
+  ['{"email":"a@b","external_id":"\\ud800"}', '#/external_id must have no U+0000 and no lone surrogate'],
+  [`{"email":"a@b","x":"${'y'.repeat(1_048_576)}"}`, 'The line is too long.'],
+])('the line %.60s is not a user, for the reason of import', async (line, fault) => {
+  const file = files.write('reasons', `{"email":"ada@example.com"}\n${line}\n`);
+  const compared = await run(['diff', file]);
+  await run(['import', file, '--rejected', files.pathOf('rejected')]);
+  const [{ problem } = {}] = files.lines('rejected') as {
+    problem?: { detail: string; errors?: { pointer: string; detail: string }[] };
+  }[];
+  const faults = problem?.errors?.map(({ pointer, detail }) => `${pointer} ${detail}`) ?? [problem?.detail];
+
+  expect(faults).toContain(fault);
+  expect(compared).toEqual(silent(2, `Line 2 is not a user: ${fault.replace(/^#\/?/, '').trim()}`));
+});
+
+test.each([
+  ['created_at', '2026-01-02T00:00:00'],
+  ['updated_at', '2026-01-02'],
+  ['created_at', '2026-01-02 10:00-05-06'],
+  ['created_at', 'yesterday'],
+  ['created_at', ''],
+  ['created_at', 1767312000000],
+  ['updated_at', true],
+])('%s %j is not a time: exit code 2, with the line', async (name, value) => {
+  expect(await diff([{ email: 'a@b' }, { email: 'c@d', [name]: value }])).toEqual({
+    code: 2,
+    differences: [],
+    last: `Line 2 is not a user: ${name} must be a time with an offset`,
+  });
+});
+
+test('times with an offset are compared as instants in every zone, with the digits that are written', async () => {
+  const [{ id, created_at } = {}] = exported;
+  const time = Date.parse(String(created_at));
+  const text = new Date(time).toISOString();
+  const [one, two] = [text.replace('T', ' '), new Date(time + 19_800_000).toISOString()];
+  const equal = [
+    one.replace('Z', '+00'),
+    one.replace('Z', ' UTC'),
+    two.replace('Z', '+0530'),
+    two.replace('Z', '+05:30'),
+    text.replace('Z', '000Z'),
+    text.toLowerCase(),
+    null,
+  ];
+  for (const given of equal)
+    expect(
+      await run(['diff', write([{ id, created_at: given }]), '--subset'], { TZ: 'America/New_York' }),
+      String(given),
+    ).toMatchObject({ code: given === null ? 3 : 0 });
+  for (const given of [text.replace('Z', '5Z'), text.replace('Z', '000001+00:00')])
+    expect(await diff([{ id, created_at: given }], '--subset')).toMatchObject({ code: 3 });
+});
+
+test('members that a user does not have are named once, with their first line', async () => {
+  const [one, two, three] = exported;
+  const lines = [{ id: one?.id }, { id: two?.id, column: 1, other: 2 }, { id: three?.id, column: null }];
+  const { stderr } = await run(['diff', write(lines), '--subset']);
+
+  expect(stderr).toBe(
+    'Members that a user does not have: column (first line 2), other (first line 2)\n' +
+      'equal 3, changed 0, missing 0, additional 0\n',
+  );
 });
 
 test('with --allow-empty, a file without a line has no user of the service', async () => {

@@ -9,7 +9,7 @@ export type Item = { readonly line: number; readonly bytes: Buffer; readonly use
 /** Items that are sent in one request. */
 export type Batch = readonly [Item, ...Item[]];
 /** A line that is refused, and why. */
-export type Refusal = { readonly line: number; readonly user?: NewUser; readonly problem: Problem };
+export type Refusal = Omit<Item, 'bytes' | 'user'> & Partial<Item> & { readonly problem: Problem };
 
 /** Maximum number of items that the service accepts. */
 const MAX_ITEMS = 100;
@@ -27,27 +27,29 @@ export async function* readBatches(
   refuse: (refusal: Refusal) => void,
 ): AsyncGenerator<Batch, void> {
   let items: Item[] = [];
-  let bytes = 0;
+  let [places, bytes] = [0, 0];
   for await (const lines of readLines(chunks, MAX_LINE_BYTES)) {
     for (const line of lines) {
       const found = parseLine(line);
       if (found === undefined) continue;
-      if ('problem' in found) {
-        refuse(found);
-        continue;
-      }
-      const [first] = items;
-      if (first && (items.length === MAX_ITEMS || bytes + found.bytes.length > MAX_BATCH_BYTES)) {
-        yield [first, ...items.slice(1)];
+      if ('problem' in found) refuse(found);
+      // 1.3.0 put each of these lines into a batch, so that a refused one takes a place, too.
+      if (found.bytes === undefined) continue;
+      if (places === MAX_ITEMS || (places > 0 && bytes + found.bytes.length > MAX_BATCH_BYTES)) {
+        if (isBatch(items)) yield items;
         items = [];
-        bytes = 0;
+        [places, bytes] = [0, 0];
       }
-      items.push(found);
+      if (!('problem' in found)) items.push(found);
+      places += 1;
       bytes += found.bytes.length;
     }
   }
-  const [first, ...others] = items;
-  if (first) yield [first, ...others];
+  if (isBatch(items)) yield items;
+}
+
+function isBatch(items: readonly Item[]): items is Batch {
+  return items.length > 0;
 }
 
 /** The Idempotency-Key of a batch: a digest of exactly its lines and their positions. */
@@ -60,13 +62,8 @@ export function keyOf(batch: Batch): string {
 /** The two halves of a batch; undefined for a single line. */
 export function halvesOf(batch: Batch): readonly [Batch, Batch] | undefined {
   const middle = batch.length >> 1;
-  const [[first, ...before], [second, ...after]] = [batch.slice(0, middle), batch.slice(middle)];
-  return first && second
-    ? [
-        [first, ...before],
-        [second, ...after],
-      ]
-    : undefined;
+  const [one, other] = [batch.slice(0, middle), batch.slice(middle)];
+  return isBatch(one) && isBatch(other) ? [one, other] : undefined;
 }
 
 /** The user of a line, or why it cannot be one; undefined for an empty line. */
@@ -78,6 +75,8 @@ export function parseLine({ number, bytes }: Line): Item | Refusal | undefined {
   const user = parseJson(text);
   if (user === undefined) return { line: number, problem: invalid('must be valid JSON') };
   if (!isObject(user)) return { line: number, problem: invalid('must be an object') };
+  if (hasLostNumber(text, user))
+    return { line: number, bytes, user, problem: invalid('must not have a number beyond 1.8e308') };
   // Create ignores this member. Another value than a boolean would create an active user.
   const { is_active } = user as { is_active?: unknown };
   if (is_active != null && typeof is_active !== 'boolean')
@@ -92,6 +91,17 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** Whether a number is too large for JavaScript. JSON would write it as null. */
+function hasLostNumber(text: string, user: object): boolean {
+  if (!/\d[eE]|\d{309}/.test(text)) return false;
+  const left: unknown[] = [user];
+  for (let one = left.pop(); one !== undefined; one = left.pop()) {
+    if (one === Number.POSITIVE_INFINITY || one === Number.NEGATIVE_INFINITY) return true;
+    if (typeof one === 'object' && one !== null) for (const inner of Object.values(one)) left.push(inner);
+  }
+  return false;
 }
 
 /** Only the service knows what makes an object a user. */
@@ -111,6 +121,15 @@ export function invalid(detail: string, pointer = '#'): Problem {
     instance,
     errors: [{ pointer, detail }],
   };
+}
+
+/** What is wrong with a line, in words. */
+export function faultsOf(problem: Problem): string {
+  const faults = 'errors' in problem ? problem.errors : undefined;
+  const text = faults?.map((fault) =>
+    `${'pointer' in fault ? fault.pointer.slice(2) : ''} ${fault.detail}`.trim(),
+  );
+  return text?.join(', ') ?? problem.detail;
 }
 
 /** The problem of a line that is too long for any request. */

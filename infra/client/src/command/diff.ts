@@ -1,7 +1,7 @@
 import { USER_FORMATS } from '../checks.ts';
 import { faultOfParameter } from '../service-response.ts';
 import { foldEmail, type User, type Users } from '../users.ts';
-import { MAX_LINE_BYTES, parseLine } from './batches.ts';
+import { faultsOf, MAX_LINE_BYTES, parseLine } from './batches.ts';
 import { EXIT, type ExitCode, Failure } from './failure.ts';
 import { hash } from './hash.ts';
 import { acceptLines, openInput } from './input.ts';
@@ -33,6 +33,9 @@ const MAX_IDS = 100;
 const MAX_CALLS = 10;
 const PAGE = 1000;
 
+/** Names of members that are reported as unknown. */
+const MAX_NAMES = 20;
+
 /**
  * Compares the lines of a file with the users of the service. The lines are kept as digests while the list is read. A
  * difference counts if it is still there when the user is read again at the end.
@@ -49,8 +52,12 @@ export async function diffUsers(
   const refuseTwice = (one: number, other: number) => {
     throw new Failure(`Lines ${one} and ${other} are of one user`, EXIT.wrongUse);
   };
+  const unknown = new Map<string, number>();
   for await (const some of readUsers(file)) {
     for (const { line, by, values } of some) {
+      for (const name of Object.keys(values))
+        if (!MEMBERS.includes(name) && !unknown.has(name) && unknown.size < MAX_NAMES)
+          unknown.set(name, line);
       const key = keyOf(by, values);
       const earlier = lines.get(key);
       if (earlier !== undefined) refuseTwice(earlier, line);
@@ -108,6 +115,10 @@ export async function diffUsers(
   } finally {
     progress.stop();
   }
+  if (unknown.size > 0) {
+    const names = [...unknown].map(([name, line]) => `${name} (first line ${line})`);
+    progress.say(`Members that a user does not have: ${names.join(', ')}`);
+  }
   const { changed, missing, additional } = counts;
   const equal = lines.size - changed - missing;
   progress.say(`equal ${equal}, changed ${changed}, missing ${missing}, additional ${additional}`);
@@ -123,20 +134,44 @@ async function* readUsers(file: string): AsyncGenerator<readonly FileUser[], voi
     for (const line of lines) {
       const found = parseLine(line);
       if (found === undefined) continue;
-      const values: Values = 'bytes' in found ? found.user : {};
+      const values: Values = found.user ?? {};
       const by = KEYS.find((key) => values[key] != null);
-      const value = by && values[by];
-      const fault =
-        by === 'id'
-          ? faultOfParameter('/api/v1/users/{user_id}', 'path', { user_id: value })
-          : faultOfParameter('/api/v1/users/', 'query', by ? { [by]: value } : { id: value });
-      if (!by || fault)
-        throw new Failure(`Line ${line.number} is not a user${fault ? `:${fault}` : ''}`, EXIT.wrongUse);
+      const fault = 'problem' in found ? faultsOf(found.problem) : faultOf(values, by);
+      if (!by || fault) throw new Failure(`Line ${line.number} is not a user: ${fault}`, EXIT.wrongUse);
       users.push({ line: line.number, by, values });
     }
     yield users;
   }
 }
+
+/** Why a line cannot be compared; undefined if it can. */
+function faultOf(values: Values, by: Key | undefined): string | undefined {
+  if (!by) return 'must have an id, an external_id or an email';
+  const fault = faultOfKey(by, values[by]);
+  if (fault) return `${by} ${fault}`;
+  const time = MEMBERS.find(
+    (name) =>
+      USER_FORMATS[name] === 'date-time' && values[name] != null && instantOf(values[name]) === undefined,
+  );
+  return time && `${time} must be a time with an offset`;
+}
+
+/** What is wrong with a value by which a user is found, as the service says it; undefined if nothing is. */
+function faultOfKey(by: Key, value: unknown): string | undefined {
+  if (typeof value !== 'string') return 'must be a string';
+  if (by === 'id')
+    return faultOfParameter('/api/v1/users/{user_id}', 'path', { user_id: value }) && 'must be a UUID';
+  if (value === '' || [...value].length > 255) return 'must have 1 to 255 characters';
+  if (/[\0\p{Surrogate}]/u.test(value)) return 'must have no U+0000 and no lone surrogate';
+  const fault = faultOfParameter('/api/v1/users/', 'query', { [by]: value });
+  return fault && FORMS[by];
+}
+
+const FORMS = {
+  email:
+    'must have exactly one @ with at least one character on each side, and no white space or control characters',
+  external_id: 'must have no control characters',
+};
 
 /** Reads the users of these lines, by line. */
 async function readAgain(
@@ -177,9 +212,19 @@ function comparable(name: string, value: unknown): string {
   const format = USER_FORMATS[name];
   if (typeof value !== 'string') return JSON.stringify(value ?? null);
   if (format === 'uuid') return value.toLowerCase();
-  const time = format === 'date-time' ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(time) ? JSON.stringify(value) : String(time);
+  return (format === 'date-time' && instantOf(value)) || JSON.stringify(value);
 }
+
+/** The milliseconds of a time, and its digits beyond them; undefined for what is not the same instant in each time zone. */
+function instantOf(value: unknown): string | undefined {
+  const time = typeof value === 'string' && OFFSET.test(value) ? Date.parse(value) : Number.NaN;
+  const [, digits = ''] = /:\d\d\.\d{3}(\d*?)0*(?!\d)/.exec(String(value)) ?? [];
+  return Number.isNaN(time) ? undefined : `${time}.${digits}`;
+}
+
+/** The end of a time: an offset in a form that JavaScript reads, after the minutes or seconds. */
+const OFFSET =
+  /:\d\d(?:\.\d+)?(?:\s*[AP]M)?\s*(?:Z|UTC?|GMT|[ECMP][SD]T|(?:UTC?|GMT)?[+-]\d{1,4}(?::?\d\d)?)\s*(?:\(.*\)\s*)?$/i;
 
 /** A digest of the member by which a line is matched. */
 function keyOf(by: Key, values: Values): number {
