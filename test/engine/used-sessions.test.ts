@@ -16,6 +16,9 @@ const MAX_SESSIONS = POOL_SIZE + 3;
 
 const postgres = forAllTests(() => startDisposablePostgres());
 
+/** Without a time limit of PostgreSQL, and with another account than the other services. */
+const DISTRIBUTED = { SVC_POSTGRES_ENGINE: 'distributed', SVC_POSTGRES_USER: 'postgres' };
+
 /** An insert of this user takes so many seconds. */
 const slowAddress = (seconds: number) => `slow.${seconds * 1000}.${freshAddress()}`;
 
@@ -141,6 +144,8 @@ test('while a synchronous standby is unavailable, writes are 503, reads 200, and
   await postgres.query('SELECT pg_reload_conf()');
   const service = await start({ SVC_POSTGRES_STATEMENT_TIMEOUT: '1' }, [standby]);
   await service.untilWritten();
+  const distributed = await start({ ...DISTRIBUTED, SVC_POSTGRES_STATEMENT_TIMEOUT: '1' }, [standby]);
+  await distributed.untilWritten();
   const path = USERS + ((await service.create()).body as UserBody).id;
   await Promise.all(Array.from({ length: 10 }, () => service.call('GET', path)));
 
@@ -153,15 +158,16 @@ test('while a synchronous standby is unavailable, writes are 503, reads 200, and
   const writeRefused = async () => {
     const sent = { email: freshAddress(), key: freshKey() };
     expect((await write(sent)).status).toBe(503);
-    expect((await service.create()).status).toBe(503);
+    for (const { create } of [service, distributed]) expect((await create()).status).toBe(503);
     refused.push(sent);
   };
   const stops = [
     ...Array.from({ length: 20 }, () => repeat(writeRefused)),
     repeat(async () => {
       for (const of of [path, `${USERS}?skip=1&is_active=true`, '/ready'])
-        reads.add((await service.call('GET', of)).status);
-      sessions = Math.max(sessions, await postgres.countSessions());
+        for (const { call } of [service, distributed]) reads.add((await call('GET', of)).status);
+      for (const isOfOne of ["usename = 'account'", "usename <> 'account'"])
+        sessions = Math.max(sessions, await postgres.countSessions(isOfOne));
       await sleep(20);
     }),
   ];

@@ -110,8 +110,7 @@ export class Pipeline implements RowReceiver {
 
   /**
    * The session stays in use until PostgreSQL has ended the statement, whose late response is discarded. A write may wait
-   * for its commit. If PostgreSQL does not show that it runs the statement, the session is closed: at once for a read, and
-   * for a distributed engine, which has no time limit of the service.
+   * for its commit. If PostgreSQL does not show that it runs the statement, the session is closed: at once for a read.
    */
   giveUp(statement: PendingStatement): void {
     const close = () => {
@@ -120,7 +119,7 @@ export class Pipeline implements RowReceiver {
       if (isSeen) setTimeout(close, MAX_SEEN_MS).unref();
       else this.session.abandon('no response within the time limit');
     };
-    if (statement.text.isRead || !this.#isPostgres) close();
+    if (statement.text.isRead) close();
     else setTimeout(close, MAX_UNSEEN_MS).unref();
   }
 
