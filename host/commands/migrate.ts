@@ -1,5 +1,13 @@
 import { runMigrations } from '../../lib/migrations/index.ts';
+import { createEventLog } from '../../lib/observability/event-log.ts';
+import { LineWriter } from '../../lib/observability/line-writer.ts';
 import { runCommand } from './run-command.ts';
 
+const STANDARD_ERROR = 2;
+
 // Runs the pending migrations, for deployments with SVC_POSTGRES_MIGRATE=false.
-await runCommand(({ postgres }) => runMigrations(postgres), 'The database is migrated.');
+await runCommand((settings) => {
+  const lines = new LineWriter({ descriptor: STANDARD_ERROR });
+  const log = createEventLog(settings, (line) => lines.write(line));
+  return runMigrations(settings.postgres, undefined, log);
+}, 'The database is migrated.');

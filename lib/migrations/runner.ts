@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { EventLog } from '../observability/event-log.ts';
 import {
   type Engine,
+  isLockTimeout,
   isMissingTable,
   isSchemaConflict,
   MigrationSession,
@@ -16,7 +17,7 @@ const POLL_MS = 250;
 /** Any number except that of kysely's migrator: version 1.0.0 waits for it in a statement, which holds a snapshot. */
 const LOCK = '6083215794301857261';
 
-/** For how long a statement that conflicts with those of other sessions is sent again. */
+/** For how long a statement that conflicts with those of other sessions, and waits for none of them, is sent again. */
 const MAX_RETRY_MS = 10_000;
 
 /**
@@ -67,14 +68,14 @@ async function runPending(session: MigrationSession, known: Migrations, log?: Ev
     )`),
   );
   for (const [name, migration] of await findPending(send, known)) {
-    const endReport = log && engine.hasOwnSessions ? reportWaits(session, log, name) : () => {};
-    await retryOnConflict(() => migration(send, engine)).finally(endReport);
-    const timestamp = new Date().toISOString();
-    await retryOnConflict(() =>
-      send(
+    const endReport = log ? reportWaits(session, log, name) : () => {};
+    await retryOnConflict(async () => {
+      await migration(send, engine);
+      const timestamp = new Date().toISOString();
+      await send(
         sql`insert into kysely_migration (name, timestamp) values (${name}, ${timestamp}) on conflict do nothing`,
-      ),
-    );
+      );
+    }).finally(endReport);
   }
 }
 
@@ -96,7 +97,7 @@ async function retryOnConflict(run: () => Promise<unknown>): Promise<void> {
       await run();
       return;
     } catch (fault) {
-      if (!isSchemaConflict(fault) || performance.now() > deadline) throw fault;
+      if (!isSchemaConflict(fault) || (!isLockTimeout(fault) && performance.now() > deadline)) throw fault;
     }
     await sleep(POLL_MS + Math.random() * 1000);
   }

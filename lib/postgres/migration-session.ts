@@ -10,10 +10,22 @@ import {
 } from './sessions/index.ts';
 
 /** All users of a table queue behind a change of it that waits for the table's lock. */
-const LOCK_TIMEOUT_MS = 900;
+const SHORT_WAIT = 'set local statement_timeout = 0; set local lock_timeout = 900';
+
+/**
+ * PostgreSQL ends an autovacuum when another session has waited for its lock for `deadlock_timeout`. The lock of these
+ * statements conflicts with that of an autovacuum, and lets reads and writes pass.
+ */
+const LONG_WAIT = `set local statement_timeout = 0;
+  select set_config('lock_timeout', (least(setting::int, 600000) + 4000)::text, true) from pg_settings
+  where name = 'deadlock_timeout'; lock table only $1 in share update exclusive mode`;
+
+/** The table of a statement for which an autovacuum of it is in the way. */
+const TABLE = /^(?:alter table|analyze|create (?:unique )?index\s[^(]*\son)\s+("?\w+"?)/;
 
 /** If the client disappears, PostgreSQL ends an idle session after five seconds, and a busy one without acknowledgements. */
 const SESSION = {
+  lock_timeout: '0',
   statement_timeout: '0',
   idle_session_timeout: '5000',
   client_connection_check_interval: '500',
@@ -21,11 +33,6 @@ const SESSION = {
   tcp_keepalives_interval: '2',
   tcp_keepalives_count: '2',
 };
-
-/** Also finds the sessions whose snapshot `create index concurrently` waits for. PostgreSQL may hide all but the pid. */
-const BLOCKERS = `select pid, application_name,
-  (extract(epoch from clock_timestamp() - xact_start) * 1000)::bigint::float8 as transaction_age_ms
-  from pg_stat_activity where pid = any(pg_blocking_pids($1))`;
 
 /** Sends one statement, and resolves with its rows. */
 export type SendSql = <Row>(statement: RawBuilder<Row>) => Promise<readonly Row[]>;
@@ -35,6 +42,7 @@ export class MigrationSession {
   readonly engine: EngineProfile;
   readonly #postgres: Settings['postgres'];
   readonly #session: Session;
+  #sent = '';
 
   private constructor(postgres: Settings['postgres'], session: Session) {
     this.engine = engineProfile(postgres);
@@ -59,18 +67,20 @@ export class MigrationSession {
     const { sql: written, parameters } = compile(statement);
     // `concurrently` is not allowed in a transaction, and no statement queues behind it.
     const isAlone = parameters.length > 0 || !this.engine.isPostgres || / concurrently /.test(written);
-    // Both statements in one text are one transaction, so no setting remains on a pooler's session.
-    const text = isAlone ? written : `set local lock_timeout = ${LOCK_TIMEOUT_MS}; ${written}`;
-    const results = [await this.#session.query({ text, values: [...parameters] })].flat();
+    const [, table] = TABLE.exec(written) ?? [];
+    const first = table ? [LONG_WAIT.replace('$1', table), SHORT_WAIT] : [SHORT_WAIT];
+    // All statements in one text are one transaction, so no setting remains on a pooler's session.
+    this.#sent = isAlone ? written : [...first, written].join('; ');
+    const results = [await this.#session.query({ text: this.#sent, values: [...parameters] })].flat();
     return results.at(-1)?.rows ?? [];
   };
 
-  /** The sessions for which this one waits, as another session sees them. */
-  async findBlockers(): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  /** Asks in another session. The parameters $1 and $2 are the pid and the last text of this one. */
+  async askAside(text: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
     const asking = new Session(this.#postgres, this.#session.at);
     try {
       await asking.openInTime();
-      return (await asking.query({ text: BLOCKERS, values: [this.#session.processID] })).rows;
+      return (await asking.query({ text, values: [this.#session.processID, this.#sent] })).rows;
     } finally {
       asking.abandon();
     }

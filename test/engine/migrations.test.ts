@@ -1,14 +1,22 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { createIndexConcurrently } from '../../lib/migrations/concurrent-index.ts';
 import { migrations, runMigrations } from '../../lib/migrations/index.ts';
 import { type Migration, migrate } from '../../lib/migrations/runner.ts';
 import { engineProfile } from '../../lib/postgres/sessions/engine-profile.ts';
-import { forThisTest } from '../stage/for-all-tests.ts';
+import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
+import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { hold, untilUnderWay } from '../stage/locks.ts';
-import { emptyDatabase } from '../stage/opened-database.ts';
+import { migrateLogged } from '../stage/logged-migrations.ts';
+import { emptyDatabase, settingsFor } from '../stage/opened-database.ts';
 import type { createDatabase } from '../stage/postgres.ts';
 import { startProxy } from '../stage/proxy.ts';
+import { environmentOf } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
 
 /** A database with the current tables. */
@@ -175,13 +183,10 @@ test('a migration that waits for an old transaction logs for which session it wa
   await migrate(settings, ofFirstVersion);
   await addUser(made);
   const dump = await startDump(database);
-  const waits: Record<string, unknown>[] = [];
-  const log = (event: string, fields: Record<string, unknown> = {}) =>
-    void (event === 'migration_waiting' && waits.push(fields));
-  const migrated = runMigrations(settings, undefined, { debug: log, info: log, warning: log, error: log });
-  await until('it is logged', () => waits.length > 0, { seconds: 20 });
+  const { waits, ended, untilLogged } = migrateLogged(settings, migrations);
+  await untilLogged();
   await dump.release();
-  await migrated;
+  await ended;
 
   expect(waits).toMatchObject([
     {
@@ -191,4 +196,108 @@ test('a migration that waits for an old transaction logs for which session it wa
       ],
     },
   ]);
+});
+
+describe('with a PostgreSQL of its own', () => {
+  const server = forAllTests(() =>
+    startDisposablePostgres({
+      settings: { max_prepared_transactions: 2, autovacuum_naptime: 1, autovacuum_vacuum_cost_limit: 1 },
+    }),
+  );
+
+  const addColumn: Migration = async (send) => {
+    await send(sql`alter table users add column if not exists note text`);
+  };
+
+  /** A database whose autovacuum of `users` takes minutes. `how` makes it begin. */
+  async function beginAutovacuum(name: string, how: string) {
+    const settings = settingsFor({ ...server, name, database: name });
+    await server.query(`CREATE DATABASE ${name}`);
+    await migrate(settings, ofFirstVersion);
+    await server.query(
+      [
+        "INSERT INTO users (id, email) SELECT gen_random_uuid(), repeat('a', 200) || n FROM generate_series(1, 20000) AS n",
+        'UPDATE users SET version = 2',
+        `ALTER TABLE users SET (autovacuum_vacuum_cost_delay = 100, ${how})`,
+        'DO $$ BEGIN FOR n IN 1 .. 100100 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$',
+      ],
+      name,
+    );
+    const isHeld = `SELECT FROM pg_locks WHERE relation = 'users'::regclass AND mode = 'ShareUpdateExclusiveLock'
+      AND pid IN (SELECT pid FROM pg_stat_activity WHERE backend_type = 'autovacuum worker')`;
+    const isUnderWay = async () => (await server.query(isHeld, name)).length > 0;
+    await until('the autovacuum is under way', isUnderWay, { seconds: 20 });
+    return { settings, query: (statement: string) => server.query(statement, name) };
+  }
+
+  test('an autovacuum ends for a migration within seconds, and delays no read and no write', async () => {
+    const { settings, query } = await beginAutovacuum('usual', 'autovacuum_vacuum_threshold = 1');
+    const begun = performance.now();
+    const durations: number[] = [];
+    const { waits, ended } = migrateLogged(settings, { ...ofFirstVersion, '9001-note': addColumn });
+    const isMigrated = ended.then(() => true);
+    do {
+      const sent = performance.now();
+      await query("UPDATE users SET version = 3 WHERE email = 'none'; SELECT FROM users LIMIT 1");
+      durations.push(performance.now() - sent);
+    } while (!(await Promise.race([isMigrated, sleep(10, false)])));
+
+    // PostgreSQL ends it after a second.
+    expect(performance.now() - begun).toBeLessThan(4500);
+    expect(Math.max(...durations)).toBeLessThan(900);
+    expect(waits).toEqual([]);
+  });
+
+  test('a migration waits for an autovacuum that prevents wraparound, and logs so', async () => {
+    const { settings, query } = await beginAutovacuum(
+      'wraparound',
+      'autovacuum_freeze_max_age = 100000, autovacuum_vacuum_threshold = 1000000, autovacuum_analyze_threshold = 1000000, autovacuum_vacuum_insert_threshold = -1',
+    );
+    const { waits, ended, untilLogged } = migrateLogged(settings, {
+      ...ofFirstVersion,
+      '9001-note': addColumn,
+    });
+    await untilLogged();
+    const end =
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'autovacuum worker'";
+    const isMigrated = ended.then(() => true);
+    while (!(await Promise.race([isMigrated, sleep(100, false)]))) await query(end);
+
+    const autovacuum = { pid: expect.any(Number), application_name: 'autovacuum worker' };
+    expect(waits).toMatchObject([{ migration: '9001-note', waits_for: [autovacuum] }]);
+  });
+
+  test('the command waits for a reader and a prepared transaction, and says so on standard error', async () => {
+    const { database, settings } = { database: server, settings: settingsFor(server) };
+    await migrate(settings, ofFirstVersion);
+    await server.query(['BEGIN', 'SELECT FROM users', "PREPARE TRANSACTION 'forgotten'"]);
+    const reader = await hold(database, "SET application_name = 'report'", 'SELECT FROM users');
+    const variables = environmentOf(server, {
+      issuer: 'https://a.test',
+      jwksUri: 'https://a.test',
+      audience: 'a',
+    });
+    const command = execFile(process.execPath, ['host/commands/migrate.ts'], {
+      env: { ...variables, SVC_ENV: 'production' },
+    });
+    const [output, errors] = [command.stdout, command.stderr].map((stream) => text(stream as Readable));
+    const ended = once(command, 'exit');
+    await sleep(12_000);
+    await server.query("ROLLBACK PREPARED 'forgotten'");
+    await reader.release();
+
+    expect(await ended).toEqual([0, null]);
+    expect(await output).toBe('The database is migrated.\n');
+    const lines = (await errors)
+      ?.split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line));
+    expect(lines).toMatchObject([{ event: 'migration_waiting', migration: '0004-user-changes' }]);
+    expect(lines?.[0].waits_for).toEqual(
+      expect.arrayContaining([
+        { prepared_transaction: 'forgotten' },
+        { pid: expect.any(Number), application_name: 'report', transaction_age_ms: expect.any(Number) },
+      ]),
+    );
+  });
 });

@@ -1,14 +1,18 @@
 import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import { expect, inject, test } from 'vitest';
 import { migrations, runMigrations } from '../../lib/migrations/index.ts';
+import type { Migration } from '../../lib/migrations/runner.ts';
 import type { Variables } from '../../lib/settings/settings.ts';
 import { administratorOf } from '../stage/administration.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
+import { hold } from '../stage/locks.ts';
+import { migrateLogged } from '../stage/logged-migrations.ts';
 import { emptyDatabase, settingsFor } from '../stage/opened-database.ts';
 import { startPgBouncer } from '../stage/pgbouncer.ts';
 import { addressOf } from '../stage/proxy.ts';
@@ -80,6 +84,21 @@ test('concurrent migrations through PgBouncer all succeed, and leave nothing beh
   // The view has the locks of all databases, also of tests beside this one.
   const own = 'database = (SELECT oid FROM pg_database WHERE datname = current_database())';
   expect(await admin.query(`SELECT FROM pg_locks WHERE locktype = 'advisory' AND ${own}`)).toEqual([]);
+});
+
+test('a migration through PgBouncer that waits for a session logs for which', async () => {
+  const { database } = await emptyDatabase();
+  const shared = await forThisTest(startPgBouncer, inject('postgres'), { poolSize: 2 });
+  const settings = settingsFor(database, { ...addressOf(shared), SVC_POSTGRES_POOLER: 'transaction' });
+  await runMigrations(settings);
+  const reader = await hold(database, "SET application_name = 'report'", 'SELECT FROM users');
+  const note: Migration = async (send) => void (await send(sql`alter table users add note text`));
+  const { waits, ended, untilLogged } = migrateLogged(settings, { ...migrations, '9001-note': note });
+  await untilLogged();
+  await reader.release();
+  await ended;
+
+  expect(waits).toMatchObject([{ migration: '9001-note', waits_for: [{ application_name: 'report' }] }]);
 });
 
 test('without the setting, PgBouncer refuses the options of a session', async () => {
