@@ -1,7 +1,8 @@
-import { execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
 import { readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { promisify } from 'node:util';
 import pg from 'pg';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { maintain } from '../../lib/cleanup.ts';
@@ -12,10 +13,12 @@ import { CHANGES, change, endOfFeed, readOn } from '../stage/changes.ts';
 import { startDebianPostgres } from '../stage/debian-postgres.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { postingUnderKeys } from '../stage/keyed.ts';
+import { hold } from '../stage/locks.ts';
 import { hastySettings } from '../stage/postgres.ts';
 import { BATCH, TIMESTAMP, USERS, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startIssuer } from '../stage/tokens.ts';
+import { until } from '../stage/until.ts';
 import { clientEnvironment } from './client-environment.ts';
 
 const PAGE = readFileSync('infra/postgresql/erasure.md', 'utf8');
@@ -48,15 +51,18 @@ describe.each([
   const query = (...statements: string[]) => inDatabase(server, ...statements);
 
   /** Runs the first block of the page behind a text in psql, or in sh. */
-  function runBlockAfter(text: string, replace: Readonly<Record<string, string>> = {}): string {
+  async function runBlockAfter(
+    text: string,
+    replace: Readonly<Record<string, string>> = {},
+  ): Promise<string> {
     const [, language, block = ''] = /```(sql|sh)\n(.*?)```/s.exec(PAGE.slice(PAGE.indexOf(text))) ?? [];
     const input = Object.entries(replace).reduce((whole, [from, to]) => whole.replace(from, to), block);
     const command = language === 'sh' ? ['sh', '-eu'] : ['psql', '-Xv', 'ON_ERROR_STOP=1'];
-    return execFileSync(command[0] as string, command.slice(1), {
-      stdio: 'pipe',
-      input,
+    const running = promisify(execFile)(command[0] as string, command.slice(1), {
       env: clientEnvironment(server),
-    }).toString();
+    });
+    running.child.stdin?.end(input);
+    return (await running).stdout;
   }
 
   async function create(fields: object, key: string = randomBytes(8).toString('hex')): Promise<UserBody> {
@@ -112,8 +118,8 @@ describe.each([
     const places = await filesOf("'users'", 'reltoastrelid', "'users_email_key'", "'pg_toast.pg_toast_2619'");
     expect(filesWith(mark)).toEqual(expect.arrayContaining([...places, expect.stringContaining('/pg_wal/')]));
 
-    runBlockAfter(statisticsOfVersion);
-    expect(runBlockAfter('## Erase')).toContain('CHECKPOINT');
+    await runBlockAfter(statisticsOfVersion);
+    expect(await runBlockAfter('## Erase')).toContain('CHECKPOINT');
     await query('REINDEX TABLE CONCURRENTLY users', 'ANALYZE users', 'SELECT pg_switch_wal()', 'CHECKPOINT');
 
     expect(filesWith(mark)).toEqual([]);
@@ -128,8 +134,6 @@ describe.each([
   });
 
   test('the documented statement brings one user back, beside the running service', async () => {
-    const restore = (id: string) =>
-      runBlockAfter('## One user back', { [/-v id=(\S+)/.exec(PAGE)?.[1] ?? '']: id });
     const fields = { email: 'ADA@example.com', full_name: `Ada "\\' 😀\n$1`, external_id: "hr-'1" };
     const created = await create(fields, 'of-ada');
     const { id } = created;
@@ -140,9 +144,9 @@ describe.each([
     const start = await endOfFeed(call);
     for (const deleted of [id, unlucky.id]) await call('DELETE', USERS + deleted);
 
-    expect(restore(id)).toContain('restored as version 5');
+    const restoredVersion = await expectRestored(id);
     const read = await call('GET', USERS + id);
-    expect(read.headers.etag).toBe('"5"');
+    expect(read.headers.etag).toBe(`"${restoredVersion}"`);
     const restored = {
       ...created,
       ...fields,
@@ -154,7 +158,7 @@ describe.each([
     expect(changes).toEqual([
       change('user.deleted', created, 4),
       change('user.deleted', unlucky, 2),
-      { ...change('user.created', created, 5), time: (read.body as UserBody).updated_at },
+      { ...change('user.created', created, restoredVersion), time: (read.body as UserBody).updated_at },
     ]);
     expect(changes.at(-1)?.data.actor).toBe('operator');
     const replay = await postingUnderKeys(call)(USERS, 'of-ada', fields);
@@ -165,24 +169,58 @@ describe.each([
     });
 
     const other = await create({ email: 'Grace@Example.com' });
-    expect(restore(unlucky.id)).toContain('refused, taken: email\n');
+    expect(await restore(unlucky.id)).toContain('refused, taken: email\n');
     await call('PATCH', USERS + other.id, { external_id: 'hr-2' });
-    expect(restore(unlucky.id)).toContain('refused, taken: email, external_id\n');
-    expect(restore(id)).toContain('refused, taken: id, email, external_id\n');
-    expect(restore(other.id)).toContain('refused: the copy has no such user\n');
+    expect(await restore(unlucky.id)).toContain('refused, taken: email, external_id\n');
+    expect(await restore(id)).toContain('refused, taken: id, email, external_id\n');
+    expect(await restore(other.id)).toContain('refused: the copy has no such user\n');
     expect((await call('GET', USERS + unlucky.id)).status).toBe(404);
     await call('DELETE', USERS + other.id);
 
-    // The history has lost the deletion, and the copy is of 1.1.0.
-    await call('GET', CHANGES);
-    await query(`DELETE FROM user_changes WHERE user_id = '${unlucky.id}'`);
+    // The copy is of 1.1.0.
     await inDatabase({ ...server, database: 'users_restored' }, 'ALTER TABLE users DROP COLUMN external_id');
-    expect(restore(unlucky.id)).toContain('restored as version 1000001');
-    expect((await call('GET', USERS + unlucky.id)).headers.etag).toBe('"1000001"');
-    expect((await readOn(call, start)).changes.at(-1)).toEqual(change('user.created', unlucky, 1_000_001));
-    expect((await call('DELETE', USERS + unlucky.id)).status).toBe(204);
-    expect(restore(unlucky.id)).toContain('restored as version 1000003');
+    let version = 1;
+    for (const _life of [1, 2, 3]) {
+      // The history has lost the deletion.
+      await call('GET', CHANGES);
+      await query(`DELETE FROM user_changes WHERE user_id = '${unlucky.id}'`);
+      const next = await expectRestored(unlucky.id);
+      expect((await readOn(call, start)).changes.at(-1)).toEqual(change('user.created', unlucky, next));
+      const old = { headers: { 'if-match': `"${version}", "${version + 1}"` } };
+      expect((await call('PATCH', USERS + unlucky.id, {}, old)).status).toBe(412);
+      expect((await call('PATCH', USERS + unlucky.id, {})).headers.etag).toBe(`"${next + 1}"`);
+      expect((await call('DELETE', USERS + unlucky.id)).status).toBe(204);
+      version = next;
+    }
+    await call('GET', CHANGES);
+    await query(`UPDATE user_changes SET version = ${2 ** 52} WHERE user_id = '${unlucky.id}'`);
+    expect(await expectRestored(unlucky.id)).toBe(2 ** 52 + 1);
   });
+
+  test('of two restores of one user at one moment, one is refused and names what is taken', async () => {
+    const { id } = await create({ email: 'alan@example.com' });
+    await query('DROP DATABASE users_restored WITH (FORCE)');
+    await startCopy();
+    expect((await call('DELETE', USERS + id)).status).toBe(204);
+    const other = await hold(server, `INSERT INTO users (id, email) VALUES ('${id}', 'alan@example.com')`);
+    const refused = restore(id);
+    const isWaiting =
+      "SELECT FROM pg_stat_activity WHERE application_name = 'psql' AND wait_event_type = 'Lock'";
+    await until('it waits for the other one', async () => (await query(isWaiting)).length > 0);
+    await other.commit();
+
+    expect(await refused).toContain('refused, taken: id, email\n');
+  });
+
+  const restore = (id: string) =>
+    runBlockAfter('## One user back', { [/-v id=(\S+)/.exec(PAGE)?.[1] ?? '']: id });
+
+  /** Restores a user, and resolves with its version. */
+  async function expectRestored(id: string): Promise<number> {
+    const printed = await restore(id);
+    expect(printed).toMatch(/ restored as version \d+\n/);
+    return Number(/restored as version (\d+)/.exec(printed)?.[1]);
+  }
 
   /** A copy of the users in a database of its own. */
   async function startCopy(): Promise<void> {
