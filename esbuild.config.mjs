@@ -77,12 +77,15 @@ const replacing = (parts) => ({
   },
 });
 
+/** The oldest major version of Node.js that runs the bundles, and the target of their syntax. */
+const NODE = 24;
+
 const common = {
   bundle: true,
   // Where node_modules is a link, its target must not show in the bundle.
   preserveSymlinks: true,
   platform: 'node',
-  target: 'node24',
+  target: `node${NODE}`,
   format: 'esm',
   // Dynamic imports stay in files of their own, which are loaded only when they are needed.
   splitting: true,
@@ -96,18 +99,38 @@ const common = {
   logLevel: 'warning',
 };
 
+/**
+ * Writes the first file of a program. Node loads all static imports before it runs a line, and an older Node.js refuses
+ * the syntax of the others: this file checks the version, and then imports them.
+ */
+function writeFirstFile(file, load) {
+  const needed = `The User Management Service needs Node.js ${NODE} or later, and this is Node.js `;
+  writeFileSync(
+    file,
+    `const { node } = process.versions;
+if (parseInt(node) < ${NODE}) {
+  process.stderr.write('${needed}' + node + '.\\n');
+  process.exit(1);
+}
+${load}
+`,
+  );
+}
+
 const begun = new Date();
 rmSync('dist', { recursive: true, force: true });
 await build({
   ...common,
   entryPoints: {
-    main: 'host/main.ts',
-    migrate: 'host/commands/migrate.ts',
-    maintain: 'host/commands/run-cleanup.ts',
+    'programs/main': 'host/main.ts',
+    'programs/migrate': 'host/commands/migrate.ts',
+    'programs/maintain': 'host/commands/run-cleanup.ts',
   },
   outdir: 'dist/host',
   plugins: [replacing([GRPC, DESCRIPTION, HTTP])],
 });
+for (const name of ['main', 'migrate', 'maintain'])
+  writeFirstFile(`dist/host/${name}.mjs`, `import('./programs/${name}.mjs');`);
 await copyAssets('dist/host/docs');
 await build({ ...common, entryPoints: ['host/development/issuer.ts'], outdir: 'dist/development' });
 for (const { operationId, file } of await functions()) {
@@ -115,10 +138,12 @@ for (const { operationId, file } of await functions()) {
   await build({
     ...common,
     minify: true,
-    entryPoints: { index: file },
+    entryPoints: { function: file },
     outdir: `dist/functions/${operationId}`,
     plugins: [replacing([...UNUSED, GRPC, DESCRIPTION])],
   });
+  const load = "export const { handler } = await import('./function.mjs');";
+  writeFirstFile(`dist/functions/${operationId}/index.mjs`, load);
 }
 // Marks the build as complete. Its time is the beginning of the build, so later changes of sources are noticed.
 writeFileSync('dist/built', '');

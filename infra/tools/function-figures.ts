@@ -17,7 +17,7 @@ const [alone, ...starts] = alternately(['', ...names.map(importOf)]);
 print('', 'bundle', 'loaded after', 'of that CPU');
 print('node alone', '', ...columnsOf(alone));
 for (const [index, name] of names.entries()) {
-  print(name, kilobytes(sizeLoaded(join(folder, name, 'index.mjs'))), ...columnsOf(starts[index]));
+  print(name, kilobytes(sizeLoaded(join(folder, name, 'function.mjs'))), ...columnsOf(starts[index]));
 }
 
 function importOf(name: string): string {
