@@ -369,7 +369,10 @@ test.each<[string[], string | RegExp, NodeJS.ProcessEnv?]>([
   [['import', '/'], '/ cannot be read: it is a directory'],
   [['import', '/none'], "/none cannot be read: ENOENT: no such file or directory, open '/none'"],
   [['import', import.meta.filename, '--rejected', '/none/x'], /^\/none\/x cannot be written: ENOENT/],
-  [['import', import.meta.filename, '--rejected', import.meta.filename], /it is the file that is imported$/],
+  [
+    ['import', import.meta.filename, '--rejected', import.meta.filename],
+    '<file> and --rejected must name two files. See: users import --help',
+  ],
   [['follow', '--cursor', '/none'], /^\/none cannot be read: ENOENT.*\. Create it with: users export/],
   [['export', '--url', 'ftp://a'], '--url or USERS_URL must be an http(s) URL without credentials'],
   [['export', '--url', 'http://a:secret@b'], '--url or USERS_URL must be an http(s) URL without credentials'],

@@ -2,6 +2,7 @@ import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { EXIT, Failure } from './failure.ts';
 import { HELP, type Name } from './help.ts';
 import { USER_KEYS } from './look-up.ts';
+import { faultOfPaths } from './place.ts';
 
 const text = { type: 'string' } as const;
 const flag = { type: 'boolean', default: false } as const;
@@ -20,8 +21,6 @@ export function readArguments([name, ...args]: readonly string[]) {
       const options = { rejected: text, existing: text, 'allow-empty': flag } as const;
       const given = parse(name, args, options, 'Name one file, or - for standard input');
       const { url, operand: file, rejected, existing, 'allow-empty': allowEmpty } = given;
-      if (rejected !== undefined && rejected === existing)
-        throw wrongUse(name, '--rejected and --existing must name two files');
       return { name, url, file, rejected, existing, allowEmpty };
     }
     case 'diff': {
@@ -31,7 +30,6 @@ export function readArguments([name, ...args]: readonly string[]) {
     }
     case 'export': {
       const { url, out, cursor } = parse(name, args, { out: text, cursor: text });
-      if (out !== undefined && out === cursor) throw wrongUse(name, '--out and --cursor must name two files');
       return { name, url, out, cursor };
     }
     case 'follow': {
@@ -65,10 +63,9 @@ export function readArguments([name, ...args]: readonly string[]) {
       const wait = parseWait(name, given.wait);
       const from = (['now', 'oldest'] as const).find((place) => place === given.from);
       const { 'with-user': withUser, 'allow-http': allowHttp, 'skip-refused': skipRefused } = given;
-      if (!cursor) throw wrongUse(name, '--cursor is missing');
+      if (cursor === undefined) throw wrongUse(name, '--cursor is missing');
       if (from !== given.from) throw wrongUse(name, '--from must be now or oldest');
       if (!/^([1-9]|[12]\d|3[0-2])$/.test(parallel)) throw wrongUse(name, '--parallel must be from 1 to 32');
-      if (cursor === skipRefused) throw wrongUse(name, '--cursor and --skip-refused must name two files');
       return {
         name,
         url,
@@ -93,6 +90,9 @@ export function readArguments([name, ...args]: readonly string[]) {
   }
 }
 
+/** The options that name files. */
+const PATHS = ['rejected', 'existing', 'out', 'cursor', 'skip-refused', 'lock', 'plan'];
+
 function isHelp(args: readonly string[]): boolean {
   return parseArgs({ args: [...args], options: { help }, strict: false }).values.help === true;
 }
@@ -110,6 +110,10 @@ function parse<const Options extends NonNullable<ParseArgsConfig['options']>>(
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals });
     const [operand = '', ...others] = positionals;
     if (missing && (operand === '' || others.length > 0)) throw new Error(missing);
+    const paths = PATHS.map((option) => [`--${option}`, (values as Record<string, string>)[option]]);
+    const file = missing?.includes('file') && (operand === '-' ? '/dev/stdin' : operand);
+    const fault = faultOfPaths({ ...(file && { '<file>': file }), ...Object.fromEntries(paths) });
+    if (fault) throw new Error(fault);
     return { ...values, operand };
   } catch (error) {
     // After its first sentence Node advises how to write an argument that begins with a dash. An argument may be a secret.

@@ -24,7 +24,7 @@ export const MAX_LINE_BYTES = 1_048_576;
  */
 export async function* readBatches(
   chunks: AsyncIterable<Buffer>,
-  refuse: (refusal: Refusal) => void,
+  refuse: (refusal: Refusal) => Promise<void>,
 ): AsyncGenerator<Batch, void> {
   let items: Item[] = [];
   let [places, bytes] = [0, 0];
@@ -32,7 +32,7 @@ export async function* readBatches(
     for (const line of lines) {
       const found = parseLine(line);
       if (found === undefined) continue;
-      if ('problem' in found) refuse(found);
+      if ('problem' in found) await refuse(found);
       // 1.3.0 put each of these lines into a batch, so that a refused one takes a place, too.
       if (found.bytes === undefined) continue;
       if (places === MAX_ITEMS || (places > 0 && bytes + found.bytes.length > MAX_BATCH_BYTES)) {

@@ -109,6 +109,7 @@ export async function diffUsers(
         await output.write(`${JSON.stringify({ id: user.id, difference: 'additional' })}\n`);
       }
     }
+    await output.close();
   } catch (error) {
     if (signal.aborted) throw new Failure('Stopped. The users are not compared to the end.');
     throw error;

@@ -1,6 +1,7 @@
+import { isatty } from 'node:tty';
 import type { Users } from '../users.ts';
 import { EXIT, type ExitCode, Failure } from './failure.ts';
-import { openFile, openStandardOutput } from './output.ts';
+import { openOutput, openStandardOutput } from './output.ts';
 import type { Progress } from './progress.ts';
 import type { Stop } from './stop.ts';
 
@@ -26,18 +27,13 @@ export async function exportUsers(
   progress: Progress,
   { soon: signal }: Stop,
 ): Promise<ExitCode> {
-  const files = [];
   let count = 0;
-  const form = process.stderr.isTTY && (out !== undefined || !process.stdout.isTTY) ? 'bar' : 'lines';
+  const form = isatty(2) && (out !== undefined || !isatty(1)) ? 'bar' : 'lines';
   progress.start(() => ({ count }), form);
   try {
-    if (cursor !== undefined) {
-      const file = openFile(cursor);
-      files.push(file);
-      await file.write(`${await users.head({ signal })}\n`);
-    }
-    const output = out === undefined ? openStandardOutput() : openFile(out);
-    files.push(output);
+    const state = cursor === undefined ? undefined : await openOutput(cursor, 'replace');
+    const head = state && (await users.head({ signal }));
+    const output = out === undefined ? openStandardOutput() : await openOutput(out, 'replace');
     let text = '';
     for await (const user of users.list({ limit: PAGE }, { signal })) {
       text += `${JSON.stringify(user)}\n`;
@@ -47,14 +43,16 @@ export async function exportUsers(
       text = '';
     }
     await output.write(text);
+    await output.flush();
+    await state?.write(`${head}\n`);
+    await state?.flush();
     // Both are complete now. The export is put into its place first: after a kill between the two, changes come again.
-    for (const file of files) file.flush();
-    for (const file of files.reverse()) file.commit();
+    await output.close();
+    await state?.close();
   } catch (error) {
     if (signal.aborted) throw new Failure('Stopped. The export is incomplete, and no file was replaced.');
     throw error;
   } finally {
-    for (const file of files) file.discard();
     progress.stop();
   }
   progress.say(`exported ${count}`);

@@ -1,9 +1,10 @@
+import { isatty } from 'node:tty';
 import { PAGE } from '../feed.ts';
 import { isProblem, WrongValue } from '../problem.ts';
 import type { Users } from '../users.ts';
 import { cursorExpired, readCursor, wrongCursor } from './cursor-file.ts';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
-import { openStandardOutput, removeTornLine, replaceFile } from './output.ts';
+import { openStandardOutput, replaceFile } from './output.ts';
 import type { Progress } from './progress.ts';
 import type { Stop } from './stop.ts';
 
@@ -17,9 +18,6 @@ export type FollowOptions = {
   readonly wait: number;
 };
 
-/** The beginning of each line, which is the beginning of each change. */
-const BEGINNING = '{"specversion":"1.0","id":"';
-
 /** Writes the changes after the cursor to standard output, and replaces the cursor after each page of them. */
 export async function followChanges(
   users: Users,
@@ -29,16 +27,15 @@ export async function followChanges(
 ): Promise<ExitCode> {
   let cursor = readCursor(path);
   const output = openStandardOutput();
-  removeTornLine(BEGINNING);
   // A cursor that cannot be replaced is reported before the first change is written.
   await replaceFile(path, `${cursor}\n`);
   let count = 0;
-  progress.start(() => ({ count }), process.stderr.isTTY && !process.stdout.isTTY ? 'bar' : 'lines');
+  progress.start(() => ({ count }), isatty(2) && !isatty(1) ? 'bar' : 'lines');
   try {
     for await (const page of users.changePages({ from: cursor, follow: !once, wait, signal })) {
       if (page.changes.length > 0) {
         await output.write(page.changes.map((change) => `${JSON.stringify(change)}\n`).join(''));
-        output.flush();
+        await output.flush();
         count += page.changes.length;
       }
       if (page.cursor !== cursor) await replaceFile(path, `${page.cursor}\n`);

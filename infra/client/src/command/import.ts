@@ -12,7 +12,7 @@ import {
 } from './batches.ts';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
 import { acceptLines, openInput } from './input.ts';
-import { openLines } from './output.ts';
+import { type Output, openOutput, openStandardError } from './output.ts';
 import type { Progress } from './progress.ts';
 import type { Stop } from './stop.ts';
 
@@ -57,21 +57,26 @@ export async function importUsers(
   const chunks = await acceptLines(input.stream, file).catch((error) => {
     throw stop.soon.aborted ? new Failure('Stopped before the first line.') : error;
   });
-  const writeRefusal = rejected
-    ? openLines(rejected, input.stats)
-    : (text: string) => void process.stderr.write(text);
-  const run = new ImportRun(users, writeRefusal, existing ? openLines(existing, input.stats) : undefined);
+  const refusals = rejected === undefined ? openStandardError() : await openOutput(rejected, 'empty');
+  const matches = existing === undefined ? undefined : await openOutput(existing, 'empty');
+  // Without a reader of standard error, the import goes on and fails at the end.
+  const writeRefusal = (text: string) =>
+    rejected === undefined ? refusals.write(text).catch(() => {}) : refusals.write(text);
+  const run = new ImportRun(users, writeRefusal, matches?.write);
   progress.start(
     () => ({ count: run.count, share: input.share() }),
     rejected !== undefined && process.stderr.isTTY ? 'bar' : 'lines',
   );
   const end = await run.readAll(chunks, stop);
   progress.stop();
+  const close = async () => void (await Promise.all([refusals.close(), matches?.close()]));
+  const lost: unknown = stop.now.aborted ? undefined : await close().catch((error) => error);
 
   for (const message of run.messages()) progress.say(message);
   const again = `Run the same command again${file === '-' ? ' with the same input' : ''} to continue.`;
   if (run.failure) progress.say(`${reasonOf(run.failure)}\nGave up at line ${end}. ${again}`);
   else if (end !== undefined) progress.say(`Stopped at line ${end}. ${again}`);
+  else if (lost) progress.say(`${reasonOf(lost)}. ${again}`);
   else if (run.count === 0)
     progress.say(`The file has no lines.${allowEmpty ? '' : ' If that is right, add --allow-empty.'}`);
   const { created, exists, refused } = run.counts;
@@ -80,7 +85,7 @@ export async function importUsers(
     progress.say(`Lines with "is_active": false whose users are active: ${run.active} (${where})`);
   }
   progress.say(`created ${created}, exists ${exists}, refused ${refused}`);
-  if (end !== undefined) return EXIT.failed;
+  if (end !== undefined || lost) return EXIT.failed;
   if (run.count === 0 && !allowEmpty) return EXIT.wrongUse;
   return refused > 0 || run.active > 0 ? EXIT.incomplete : EXIT.done;
 }
@@ -92,13 +97,13 @@ class ImportRun {
   /** The reason to give up. */
   failure: unknown;
   readonly #users: Users;
-  readonly #writeRefusal: (text: string) => void;
-  readonly #writeExisting: ((text: string) => void) | undefined;
+  readonly #writeRefusal: Output['write'];
+  readonly #writeExisting: Output['write'] | undefined;
   readonly #inProgress = new Map<Batch, Promise<void>>();
   readonly #notSent: Batch[] = [];
   readonly #notStored = new Map<string, { lines: number; readonly first: number }>();
 
-  constructor(users: Users, writeRefusal: (text: string) => void, writeExisting?: (text: string) => void) {
+  constructor(users: Users, writeRefusal: Output['write'], writeExisting: Output['write'] | undefined) {
     this.#users = users;
     this.#writeRefusal = writeRefusal;
     this.#writeExisting = writeExisting;
@@ -169,7 +174,7 @@ class ImportRun {
     }
     for (const [index, item] of batch.entries()) {
       const result = results[index] as BatchResult;
-      this.#settle(item, outcomes[index] as Outcome);
+      await this.#settle(item, outcomes[index] as Outcome);
       if (result.status === 201) this.#noteMembers(item.line, item.user, result.user);
     }
   }
@@ -184,7 +189,7 @@ class ImportRun {
     } catch (error) {
       const problem = refusalOf(error);
       if (problem === undefined) throw error;
-      if (batch.length === 1) this.#refuse({ ...batch[0], problem });
+      if (batch.length === 1) await this.#refuse({ ...batch[0], problem });
       return undefined;
     }
   }
@@ -234,24 +239,24 @@ class ImportRun {
     };
   }
 
-  #settle({ line, user }: Item, outcome: Outcome): void {
+  async #settle({ line, user }: Item, outcome: Outcome): Promise<void> {
     if (outcome.count === 'refused') {
-      this.#refuse({ line, user, problem: outcome.problem });
+      await this.#refuse({ line, user, problem: outcome.problem });
       return;
     }
     const { found, isActive } = outcome;
     if (outcome.count === 'exists' || isActive) {
       const taken = { email: found?.email?.id, external_id: found?.external_id?.id };
       const entry = { line, ...valuesOf(user), taken, ...(isActive && { is_active: true }) };
-      this.#writeExisting?.(`${JSON.stringify(entry)}\n`);
+      await this.#writeExisting?.(`${JSON.stringify(entry)}\n`);
     }
     if (isActive) this.active += 1;
     this.counts[outcome.count] += 1;
   }
 
-  #refuse({ line, user, problem }: Refusal): void {
+  async #refuse({ line, user, problem }: Refusal): Promise<void> {
     const entry = { line, ...valuesOf(user), problem: withPointersOfLine(problem) };
-    this.#writeRefusal(`${JSON.stringify(entry)}\n`);
+    await this.#writeRefusal(`${JSON.stringify(entry)}\n`);
     this.counts.refused += 1;
   }
 

@@ -1,3 +1,4 @@
+import { isatty } from 'node:tty';
 import { isProblem, WrongValue } from '../problem.ts';
 import { faultOfParameter } from '../service-response.ts';
 import type { User, Users } from '../users.ts';
@@ -66,9 +67,11 @@ async function report(
     throw isWrongValue(error) ? new Failure(reasonOf(error), EXIT.wrongUse) : error;
   });
   if (!found) throw new Failure('There is no such user.', EXIT.incomplete);
-  const isTable = process.stdout.isTTY && !json;
+  const isTable = isatty(1) && !json;
   const lines = isTable ? drawTable(found.rows) : found.lines.map((line) => JSON.stringify(line));
-  await openStandardOutput().write(lines.map((line) => `${line}\n`).join(''));
+  const output = openStandardOutput();
+  await output.write(lines.map((line) => `${line}\n`).join(''));
+  await output.close();
   return EXIT.done;
 }
 

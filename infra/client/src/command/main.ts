@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { readArguments } from './arguments.ts';
 import { connect } from './connection.ts';
@@ -8,6 +9,7 @@ import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
 import { followChanges } from './follow.ts';
 import { importUsers } from './import.ts';
 import { getUser, listChanges } from './look-up.ts';
+import { openStandardOutput } from './output.ts';
 import { createProgress } from './progress.ts';
 import { readReceiver } from './receiver.ts';
 import { relayChanges } from './relay.ts';
@@ -18,17 +20,22 @@ import { stopOnSignals } from './stop.ts';
 setFlagsFromString('--semi-space-growth-factor=1');
 setFlagsFromString('--optimize-for-size');
 
+/** In milliseconds. */
+const REPORT_MS = 300;
+
 const progress = createProgress();
 
 async function run(): Promise<ExitCode> {
   const command = readArguments(process.argv.slice(2));
   if (command.name === 'help') {
-    process.stdout.write(`${command.text}\n`);
+    await openStandardOutput().write(`${command.text}\n`);
     return EXIT.done;
   }
   const isEndless = command.name === 'relay' || (command.name === 'follow' && !command.once);
+  if (command.name === 'relay' || command.name === 'follow') progress.dropMessages();
   const users = connect(command.url, process.env, { say: progress.say, isEndless });
   const stop = stopOnSignals();
+  stop.now.addEventListener('abort', () => void endSoon());
   switch (command.name) {
     case 'import':
       return importUsers(users, command, progress, stop);
@@ -47,10 +54,17 @@ async function run(): Promise<ExitCode> {
   }
 }
 
+/** A command that is stopped at once may report what it has done. A reader or a connection that stalls does not delay the end. */
+async function endSoon(): Promise<void> {
+  await sleep(REPORT_MS);
+  progress.say('Stopped at once.');
+  process.exit(EXIT.failed);
+}
+
+const code = await run().catch((error) => {
+  progress.say(reasonOf(error));
+  return error instanceof Failure ? error.exitCode : EXIT.failed;
+});
+await progress.end();
 // All output has been written by now. Connections that are kept alive would delay the end.
-process.exit(
-  await run().catch((error) => {
-    progress.say(reasonOf(error));
-    return error instanceof Failure ? error.exitCode : EXIT.failed;
-  }),
-);
+process.exit(code);

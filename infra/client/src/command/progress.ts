@@ -1,3 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { escapeControls, inherit } from './output.ts';
+
 /** How far a command is. `share` is from 0 to 1, and undefined while the total is not known. */
 export type State = { readonly count: number; readonly share?: number | undefined };
 
@@ -8,6 +11,10 @@ export type Progress = {
   /** Begins to report `state` regularly: as a bar, or as a line every 10 seconds. */
   start(state: () => State, form: 'bar' | 'lines'): void;
   stop(): void;
+  /** From now on messages are dropped rather than waited for. */
+  dropMessages(): void;
+  /** Resolves when the messages are written. */
+  end(): Promise<void>;
 };
 
 const BAR_EVERY_MS = 200;
@@ -15,30 +22,52 @@ const LINE_EVERY_MS = 10_000;
 const BAR_WIDTH = 24;
 const CLEAR_LINE = '\r\x1b[K';
 
-/** The progress on standard error. */
-export function createProgress(stderr: NodeJS.WriteStream = process.stderr): Progress {
-  // A reader of standard error that has gone does not stop the command.
-  stderr.on('error', () => {});
+/** In bytes: how much may wait for a reader if messages may be dropped. */
+const MAX_WAITING = 65_536;
+/** In milliseconds: how long the last of such messages are waited for. */
+const LAST_MESSAGE_MS = 1000;
+
+/** The progress on standard error. A reader that has gone does not stop the command. */
+export function createProgress(): Progress {
+  const stderr = inherit(2);
   let timer: NodeJS.Timeout | undefined;
   let clear = '';
+  let mayDrop = false;
+  let last: Promise<void> | undefined;
+
+  function print(before: string, text: string): void {
+    try {
+      last = stderr.write(before + (stderr.isTerminal ? escapeControls(text) : text)).catch(() => {});
+    } catch {
+      // A file on a full disk.
+    }
+  }
+
   return {
-    say: (text) => void stderr.write(`${clear}${text}\n`),
+    say(text) {
+      if (!mayDrop || stderr.waiting < MAX_WAITING) print(clear, `${text}\n`);
+    },
     start(state, form) {
       const begin = performance.now();
       const seconds = () => (performance.now() - begin) / 1000;
       if (form === 'bar') clear = CLEAR_LINE;
-      const print = () => {
+      const report = () => {
         const now = state();
-        if (form === 'bar') stderr.write(`${CLEAR_LINE}${drawBar(now)}${describe(now, seconds())}`);
-        else stderr.write(`${describe(now, seconds())}\n`);
+        if (stderr.waiting > 0) return;
+        if (form === 'bar') print(CLEAR_LINE, `${drawBar(now)}${describe(now, seconds())}`);
+        else print('', `${describe(now, seconds())}\n`);
       };
-      timer = setInterval(print, form === 'bar' ? BAR_EVERY_MS : LINE_EVERY_MS).unref();
+      timer = setInterval(report, form === 'bar' ? BAR_EVERY_MS : LINE_EVERY_MS).unref();
     },
     stop() {
       clearInterval(timer);
-      stderr.write(clear);
+      if (clear) print(clear, '');
       clear = '';
     },
+    dropMessages() {
+      mayDrop = true;
+    },
+    end: async () => void (await Promise.race([last, ...(mayDrop ? [sleep(LAST_MESSAGE_MS)] : [])])),
   };
 }
 

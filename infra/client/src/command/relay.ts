@@ -7,7 +7,7 @@ import type { Users } from '../users.ts';
 import { cursorExpired, readCursor, wrongCursor } from './cursor-file.ts';
 import { EXIT, Failure, reasonOf } from './failure.ts';
 import { takeLock } from './lock.ts';
-import { openLines, replaceFile } from './output.ts';
+import { type Output, openOutput, replaceFile } from './output.ts';
 import type { Progress } from './progress.ts';
 import { type Receiver, type ReceiverOptions, send } from './receiver.ts';
 import type { Stop } from './stop.ts';
@@ -58,7 +58,7 @@ export async function relayChanges(context: Context): Promise<never> {
   if (isStored && from)
     throw new Failure(`${path} exists. Leave out --from to continue from it.`, EXIT.wrongUse);
   const given = isStored ? readCursor(path) : undefined;
-  const passed = skipRefused === undefined ? undefined : openLines(skipRefused);
+  const passed = skipRefused === undefined ? undefined : await openOutput(skipRefused, 'append');
   const lock = await takeLock(`${isStored ? realpathSync(path) : path}.lock`);
   const relay = new Relay(context, passed);
   const timer = setInterval(() => progress.say(JSON.stringify(relay.progress())), PROGRESS_EVERY_MS);
@@ -76,8 +76,8 @@ export async function relayChanges(context: Context): Promise<never> {
 
 class Relay {
   readonly #context: Context;
-  /** Writes a change that is passed; undefined if none is. */
-  readonly #writePassed: ((text: string) => void) | undefined;
+  /** Where a change that is passed is written; undefined if none is. */
+  readonly #passed: Output | undefined;
   #delivered = 0;
   /** Changes that were passed since the last delivery. */
   #passedInRow = 0;
@@ -86,9 +86,9 @@ class Relay {
   /** The time before which every change is delivered, as far as is known. */
   #deliveredUntil = Date.now();
 
-  constructor(context: Context, writePassed: ((text: string) => void) | undefined) {
+  constructor(context: Context, passed: Output | undefined) {
     this.#context = context;
-    this.#writePassed = writePassed;
+    this.#passed = passed;
   }
 
   progress() {
@@ -164,11 +164,12 @@ class Relay {
       }
       if (status === 410) throw new Failure(`${fault}: it wants no further changes`, EXIT.unwanted);
       refusals = REFUSALS.includes(status) ? refusals + 1 : 0;
-      if (this.#writePassed && refusals === MAX_REFUSALS_OF_CHANGE) {
+      if (this.#passed && refusals === MAX_REFUSALS_OF_CHANGE) {
         if (this.#passedInRow === MAX_PASSED_CHANGES)
           throw new Failure(`${fault} for change ${change.id}, the third in a row, which is not passed`);
         this.#passedInRow += 1;
-        this.#writePassed(`${JSON.stringify(change)}\n`);
+        await this.#passed.write(`${JSON.stringify(change)}\n`);
+        await this.#passed.flush();
         progress.say(`${fault}. Change ${change.id} is passed.`);
         return;
       }

@@ -1,4 +1,4 @@
-/** In milliseconds: how long the batches in progress may take after Ctrl-C. */
+/** In milliseconds: how long what is in progress may take after Ctrl-C. */
 const GRACE_MS = 10_000;
 
 /** Ends a command in order (`soon`), and at once (`now`). */
@@ -10,7 +10,7 @@ export function stopOnSignals(): Stop {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
       if (soon.signal.aborted) now.abort();
-      else setTimeout(() => now.abort(), GRACE_MS).unref();
+      else setTimeout(() => now.abort(), GRACE_MS);
       soon.abort();
     });
   }
