@@ -49,7 +49,7 @@ export function readArguments([name, ...args]: readonly string[]) {
       return { name, url, id, json };
     }
     case 'relay': {
-      const files = { cursor: text, 'skip-refused': text } as const;
+      const files = { cursor: text, lock: text, 'skip-refused': text } as const;
       const options = {
         ...files,
         from: text,
@@ -59,7 +59,7 @@ export function readArguments([name, ...args]: readonly string[]) {
         'with-user': flag,
         'allow-http': flag,
       };
-      const { url, cursor, to, parallel = '1', ...given } = parse(name, args, options);
+      const { url, cursor, lock, to, parallel = '1', ...given } = parse(name, args, options);
       const wait = parseWait(name, given.wait);
       const from = (['now', 'oldest'] as const).find((place) => place === given.from);
       const { 'with-user': withUser, 'allow-http': allowHttp, 'skip-refused': skipRefused } = given;
@@ -70,6 +70,7 @@ export function readArguments([name, ...args]: readonly string[]) {
         name,
         url,
         cursor,
+        lock,
         from,
         to,
         parallel: Number(parallel),

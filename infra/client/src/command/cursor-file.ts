@@ -1,16 +1,19 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
 
 /** The cursor that a file has. */
 export function readCursor(path: string): string {
   let text: string;
   try {
+    // Reading from a pipe might wait for ever.
+    if (!statSync(path).isFile()) throw new Failure('it is not a file');
     text = readFileSync(path, 'utf8').trim();
   } catch (error) {
     throw new Failure(`${path} cannot be read: ${reasonOf(error)}. ${HOW_TO_BEGIN}`, EXIT.wrongUse);
   }
   if (text === '') throw new Failure(`${path} is empty. ${HOW_TO_BEGIN}`, EXIT.wrongUse);
-  if (!/^[\x21-\x7e]{1,1000}$/.test(text))
+  // The service takes these two words instead of a cursor.
+  if (!/^(?!(?:now|oldest)$)[\x21-\x7e]{1,1000}$/.test(text))
     throw new Failure(`${path} does not have a cursor. ${HOW_TO_BEGIN}`, EXIT.wrongUse);
   return text;
 }

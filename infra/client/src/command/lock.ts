@@ -1,54 +1,86 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { openSync, rmSync, statSync } from 'node:fs';
+import { lstatSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
-import { basename, dirname } from 'node:path';
-import { Failure, reasonOf } from './failure.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { EXIT, Failure, reasonOf } from './failure.ts';
+import { findPlace, inFolder } from './place.ts';
 
-const MAX_PATH_BYTES = 100;
+/** In milliseconds: how long a process waits for others that found the same abandoned lock at the same time. */
+const SETTLE_MS = 300;
 
-/** A lock that this process holds. `verify` throws if another process has taken it, because its file was removed. */
-export type Lock = { verify(): void; release(): void };
+/** In bytes, so that the name of a socket in the folder does not exceed the limit of macOS, 103. */
+const MAX_SOCKET_FOLDER_BYTES = 80;
+
+/** A lock that this process holds. */
+export type Lock = {
+  /** @throws {Failure} if another process has taken it */
+  verify(): void;
+};
 
 /**
- * Takes a lock that ends with its process, however that ends: a socket of the file system, on which the process listens. The
- * socket of a killed process is replaced. A process id in a file would not do: in a container, the next one is the same.
+ * Takes a lock that ends with its process, however that ends: a socket of the file system, on which the process listens. It is
+ * made under a short name of its own, because the name of a socket has at most 107 bytes, and renamed to its place, because two
+ * processes that remove an abandoned socket there could both succeed. The last one has the lock, and the others notice it. A
+ * process id in a file would not do: in a container, the next one is the same.
  *
  * @throws {Failure} if another process holds the lock
  */
 export async function takeLock(path: string): Promise<Lock> {
-  // The system cuts off a longer path of a socket. Other systems than Linux have no such file: the command reports that.
-  const isShort = Buffer.byteLength(path) <= MAX_PATH_BYTES;
-  const address = isShort ? path : `/proc/self/fd/${openSync(dirname(path), 'r')}/${basename(path)}`;
-  const server = createServer((socket) => socket.destroy()).unref();
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      await once(server.listen(address), 'listening');
-      break;
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code !== 'EADDRINUSE' || attempt === 3) throw new Failure(`${path}: ${reasonOf(error)}`);
-      if (await isHeld(address)) throw new Failure(`Another relay uses this cursor: it holds ${path}.`);
-      rmSync(path, { force: true });
-    }
+  const own = temporaryName();
+  const server = createServer((socket) => socket.destroy());
+  try {
+    const { folder, name, stats } = findPlace(path);
+    if (stats && !stats.isSocket())
+      throw new Failure(`${path} is not a lock, and is left as it is`, EXIT.wrongUse);
+    const listening = once(server, 'listening');
+    // Processes of other users may ask, too.
+    inFolder(folder, (at) => server.listen({ path: at + own, writableAll: true }), MAX_SOCKET_FOLDER_BYTES);
+    await listening;
+    const read = (file: string) =>
+      inFolder(folder, (at) => lstatSync(at + file, { bigint: true, throwIfNoEntry: false })?.ino);
+    const inode = read(own);
+    process.on('exit', () => {
+      for (const file of [own, name])
+        if (read(file) === inode) inFolder(folder, (at) => rmSync(at + file, { force: true }));
+    });
+    if (await isHeld(folder, name)) throw new Failure(`Another relay uses this cursor: it holds ${path}.`);
+    inFolder(folder, (at) => renameSync(at + own, at + name));
+    const verify = () => {
+      if (read(name) !== inode) throw new Failure(`Another relay has taken ${path}.`);
+    };
+    await sleep(SETTLE_MS);
+    verify();
+    return { verify };
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    const reason = (error as NodeJS.ErrnoException).code ?? reasonOf(error);
+    throw new Failure(
+      `${path}: the lock, a socket, cannot be made here (${reason}); --lock <path> puts it elsewhere`,
+    );
   }
-  const read = () => statSync(path, { throwIfNoEntry: false })?.ino;
-  const own = read();
-  return {
-    // Two processes that find the same abandoned lock may both replace it. The last one has it.
-    verify() {
-      if (read() !== own) throw new Failure(`Another relay has taken ${path}.`);
-    },
-    release() {
-      if (read() === own) rmSync(path, { force: true });
-    },
-  };
+}
+
+function temporaryName(): string {
+  return `.${randomBytes(6).toString('hex')}.lock`;
 }
 
 /** Whether a process listens. A process that is stopped does. */
-function isHeld(path: string): Promise<boolean> {
+function isHeld(folder: string, name: string): Promise<boolean> {
+  const link = temporaryName();
+  const connectIn = (at: string) => {
+    symlinkSync(name, at + link);
+    try {
+      return connect(at + link);
+    } finally {
+      rmSync(at + link);
+    }
+  };
+  const socket = inFolder(folder, connectIn, MAX_SOCKET_FOLDER_BYTES);
   return new Promise((resolve) => {
-    connect(path, () => resolve(true)).on('error', ({ code = '' }: NodeJS.ErrnoException) =>
-      resolve(!['ECONNREFUSED', 'ENOENT', 'ENOTSOCK'].includes(code)),
+    socket.on('connect', () => resolve(true));
+    socket.on('error', ({ code = '' }: NodeJS.ErrnoException) =>
+      resolve(!['ECONNREFUSED', 'ENOENT'].includes(code)),
     );
   });
 }

@@ -1,4 +1,4 @@
-import { existsSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Change } from '../feed.ts';
 import { isProblem, UnexpectedAnswer } from '../problem.ts';
@@ -6,8 +6,9 @@ import { parseRetryAfter } from '../retries.ts';
 import type { Users } from '../users.ts';
 import { cursorExpired, readCursor, wrongCursor } from './cursor-file.ts';
 import { EXIT, Failure, reasonOf } from './failure.ts';
-import { takeLock } from './lock.ts';
-import { type Output, openOutput, replaceFile } from './output.ts';
+import { type Lock, takeLock } from './lock.ts';
+import { type Output, openOutput, replaceFile, tryToReplace } from './output.ts';
+import { findPlace, nameBeside } from './place.ts';
 import type { Progress } from './progress.ts';
 import { type Receiver, type ReceiverOptions, send } from './receiver.ts';
 import type { Stop } from './stop.ts';
@@ -22,6 +23,8 @@ export type RelayOptions = ReceiverOptions & {
   /** In seconds: how long a request waits for changes. */
   readonly wait: number;
   readonly withUser: boolean;
+  /** The path of the lock, if it is not beside the cursor. */
+  readonly lock: string | undefined;
   /** The path of the file for refused changes, if they are passed. */
   readonly skipRefused: string | undefined;
 };
@@ -52,30 +55,36 @@ type Context = Receiver & {
 export async function relayChanges(context: Context): Promise<never> {
   const { options, progress, stop } = context;
   const { cursor: path, from, skipRefused } = options;
-  const isStored = existsSync(path);
-  if (!isStored && !from)
-    throw new Failure(`${path} does not exist. Add --from now or --from oldest.`, EXIT.wrongUse);
-  if (isStored && from)
-    throw new Failure(`${path} exists. Leave out --from to continue from it.`, EXIT.wrongUse);
-  const given = isStored ? readCursor(path) : undefined;
+  const { folder, name } = findPlace(path);
+  const isStored = () => findPlace(path).stats !== undefined;
+  const refuseWrongStart = () => {
+    if (!isStored() && !from)
+      throw new Failure(`${path} does not exist. Add --from now or --from oldest.`, EXIT.wrongUse);
+    if (isStored() && from)
+      throw new Failure(`${path} exists. Leave out --from to continue from it.`, EXIT.wrongUse);
+  };
+  refuseWrongStart();
+  const lock = await takeLock(options.lock ?? join(folder, nameBeside(name, '.lock')));
+  // Another relay may have written the cursor until now.
+  refuseWrongStart();
+  const given = from ? undefined : readCursor(path);
   const passed = skipRefused === undefined ? undefined : await openOutput(skipRefused, 'append');
-  const lock = await takeLock(`${isStored ? realpathSync(path) : path}.lock`);
-  const relay = new Relay(context, passed);
+  const relay = new Relay(context, lock, passed);
   const timer = setInterval(() => progress.say(JSON.stringify(relay.progress())), PROGRESS_EVERY_MS);
   try {
-    return await relay.run(given, lock.verify);
+    return await relay.run(given);
   } catch (error) {
     if (!stop.soon.aborted || error instanceof Failure) throw error;
-    const without = from && existsSync(path) ? ' without --from' : '';
+    const without = from && isStored() ? ' without --from' : '';
     throw new Failure(`Stopped. Run the same command again${without} to continue.`);
   } finally {
     clearInterval(timer);
-    lock.release();
   }
 }
 
 class Relay {
   readonly #context: Context;
+  readonly #lock: Lock;
   /** Where a change that is passed is written; undefined if none is. */
   readonly #passed: Output | undefined;
   #delivered = 0;
@@ -86,8 +95,9 @@ class Relay {
   /** The time before which every change is delivered, as far as is known. */
   #deliveredUntil = Date.now();
 
-  constructor(context: Context, passed: Output | undefined) {
+  constructor(context: Context, lock: Lock, passed: Output | undefined) {
     this.#context = context;
+    this.#lock = lock;
     this.#passed = passed;
   }
 
@@ -98,13 +108,14 @@ class Relay {
     return { event: 'relay_progress', delivered: this.#delivered, lag_s };
   }
 
-  async run(given: string | undefined, verifyLock: () => void): Promise<never> {
+  async run(given: string | undefined): Promise<never> {
     const { users, options, stop } = this.#context;
     const signal = stop.soon;
     let stored = given;
     if (options.from === 'now') stored = await this.#ask(() => users.head({ signal }), signal);
     // A cursor that cannot be replaced is reported before the first change is sent.
-    if (stored !== undefined) await replaceFile(options.cursor, `${stored}\n`);
+    if (stored === undefined) await tryToReplace(options.cursor);
+    else await this.#store(stored);
     let isUntried = given !== undefined;
     for (let cursor = stored; ; ) {
       const from = cursor !== undefined && { from: cursor };
@@ -113,7 +124,7 @@ class Relay {
       const { value: page } = await this.#ask(read, signal, isUntried);
       isUntried = false;
       if (!page) continue;
-      verifyLock();
+      this.#lock.verify();
       const before = this.#delivered;
       await this.#deliverAll(page.changes);
       const last = page.changes.length === PAGE_SIZE ? page.changes.at(-1) : undefined;
@@ -122,13 +133,22 @@ class Relay {
       // After a restart, changes that were passed without a delivery count again.
       const isAllPassed = this.#passedInRow > 0 && this.#delivered === before;
       if (cursor === stored || isAllPassed) continue;
-      await replaceFile(options.cursor, `${cursor}\n`);
+      await this.#store(cursor);
       stored = cursor;
     }
   }
 
-  /** Sends the changes in their order, and several at the same time if they are of different users. */
+  async #store(cursor: string): Promise<void> {
+    this.#lock.verify();
+    await replaceFile(this.#context.options.cursor, `${cursor}\n`);
+  }
+
+  /**
+   * Sends the changes in their order, and several at the same time if they are of different users. After a signal, a change that
+   * waits for its next attempt, and what must not overtake it, is left.
+   */
   async #deliverAll(changes: readonly Change[]): Promise<void> {
+    const { options, stop } = this.#context;
     const inProgress = new Set<string>();
     for (const change of changes) this.#undelivered.add(change);
     const work = async () => {
@@ -137,12 +157,21 @@ class Relay {
         // Each user in progress has a worker, which sends its further changes.
         if (!next) return;
         inProgress.add(next.subject);
-        await this.#deliver(next);
+        const isLeft = await this.#deliver(next).then(
+          () => false,
+          (error) => {
+            if (!stop.soon.aborted || stop.now.aborted || error instanceof Failure) throw error;
+            return true;
+          },
+        );
+        if (isLeft && options.parallel === 1) return;
+        if (isLeft) continue;
         this.#undelivered.delete(next);
         inProgress.delete(next.subject);
       }
     };
-    await Promise.all(Array.from({ length: this.#context.options.parallel }, work));
+    await Promise.all(Array.from({ length: options.parallel }, work));
+    if (this.#undelivered.size > 0) stop.soon.throwIfAborted();
   }
 
   /** Sends a change until it is delivered or passed. */
