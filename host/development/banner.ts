@@ -14,22 +14,32 @@ export interface Development {
   readonly token: string | undefined;
 }
 
+/** The settings of another service with the same servers. */
+export function settingsBeside({ settings: { oauth }, service, database }: Development) {
+  return {
+    SVC_PORT: service.port + 1,
+    ...(database && { SVC_POSTGRES_HOST: database.host, SVC_POSTGRES_PORT: database.port }),
+    SVC_OAUTH_ISSUER: oauth.issuer,
+    SVC_OAUTH_JWKS_URI: oauth.jwksUri,
+    SVC_OAUTH_AUDIENCE: oauth.audience.join(),
+    SVC_OAUTH_ROLES_CLAIM: oauth.rolesClaim,
+  };
+}
+
 /** The addresses, the settings of another service with the same servers, and `curl` lines that work as they stand. */
-export function banner({ settings, service: { url, port }, database, issuer, token }: Development): string {
-  const { environment, oauth } = settings;
+export function banner(development: Development): string {
+  const { settings, service, database, issuer, token } = development;
+  const { url } = service;
   const lines = [
     '',
     headline(`The service is ready on ${url}`),
-    ...(environment === 'development' ? [`  ${url}/docs`, `  ${url}/redoc`, `  ${url}/openapi.json`] : []),
+    ...(settings.environment === 'development'
+      ? [`  ${url}/docs`, `  ${url}/redoc`, `  ${url}/openapi.json`]
+      : []),
     ...(database ? [`  ${database.url}`] : []),
     '',
     headline('Settings of another service beside it, such as the one of npm start (see .env.example)'),
-    `  SVC_PORT=${port + 1}`,
-    ...(database ? [`  SVC_POSTGRES_HOST=${database.host}`, `  SVC_POSTGRES_PORT=${database.port}`] : []),
-    `  SVC_OAUTH_ISSUER=${oauth.issuer}`,
-    `  SVC_OAUTH_JWKS_URI=${oauth.jwksUri}`,
-    `  SVC_OAUTH_AUDIENCE=${oauth.audience.join()}`,
-    `  SVC_OAUTH_ROLES_CLAIM=${oauth.rolesClaim}`,
+    ...Object.entries(settingsBeside(development)).map(([name, value]) => `  ${name}=${value}`),
     '',
     headline(
       'In a second terminal (sh, bash, zsh): get a token; create, read, list, change and delete a user',

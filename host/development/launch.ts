@@ -1,18 +1,20 @@
 import { once } from 'node:events';
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { runMigrations } from '../../lib/migrations/index.ts';
 import { type Settings, SettingsError } from '../../lib/settings/settings.ts';
 import { type Host, startHost } from '../host.ts';
 import { listenFault } from '../listen.ts';
-import { banner, type Development } from './banner.ts';
+import { banner, type Development, settingsBeside } from './banner.ts';
 import { readDevelopmentSettings } from './development-settings.ts';
 import { freePort, isTaken } from './free-port.ts';
+import { isServed } from './postgres/server.ts';
 import { startPostgres } from './postgres.ts';
 import { startTokenIssuer } from './token-issuer.ts';
 
 const dataFolder = join(import.meta.dirname, '../../.data');
+const postgresFolder = join(dataFolder, 'postgres');
 const connectionFile = join(dataFolder, 'development.json');
 const readyLimit = 30_000;
 /** In milliseconds. A longer start says what it waits for. */
@@ -45,6 +47,7 @@ function fail(message: string): void {
 
 async function startEverything(): Promise<Development> {
   const { settings, postgresPort, issuerPort } = await readDevelopmentSettings(process.env);
+  if (postgresPort) await refuseSecondStart();
   await refuseTakenPort(settings);
   process.stdout.write('Starting the service for development\n');
 
@@ -57,9 +60,7 @@ async function startEverything(): Promise<Development> {
       )
     : undefined;
   const database = postgresPort
-    ? await start('PostgreSQL', () =>
-        startPostgres({ dataFolder: join(dataFolder, 'postgres'), port: postgresPort }),
-      )
+    ? await start('PostgreSQL', () => startPostgres({ dataFolder: postgresFolder, port: postgresPort }))
     : undefined;
   const service = await start('service', async () => {
     // Migrations run here, so that they have no time limit, and their failure ends the start.
@@ -69,12 +70,20 @@ async function startEverything(): Promise<Development> {
   });
   await untilReady(service, settings);
   const token = await issuer?.issueToken({ clientId: 'newcomer', expiresIn: 24 * 3600 });
-  if (token) writeConnection({ url: service.url, token });
-  return { settings, service, database, issuer, token };
+  const development = { settings, service, database, issuer, token };
+  if (token) writeConnection({ url: service.url, token, beside: settingsBeside(development) });
+  return development;
 }
 
+/** What other programs of this folder need to know of the running service. */
+type Connection = {
+  readonly url: string;
+  readonly token: string;
+  readonly beside: Readonly<Record<string, string | number>>;
+};
+
 /** Writes the file from which `npm run users` takes the address of the service and a token. */
-function writeConnection(connection: { readonly url: string; readonly token: string }): void {
+function writeConnection(connection: Connection): void {
   // A file that a killed process has left may have another mode.
   rmSync(connectionFile, { force: true });
   writeFileSync(connectionFile, `${JSON.stringify(connection)}\n`, { mode: 0o600 });
@@ -95,6 +104,26 @@ async function start<Part extends { stop(): Promise<void> }>(name: string, start
   );
   process.stdout.write(`  ${name} started in ${((performance.now() - since) / 1000).toFixed(1)} s\n`);
   return part;
+}
+
+/** The embedded PostgreSQL of a folder runs once. A second service uses that of the first. */
+async function refuseSecondStart(): Promise<void> {
+  if (!(await isServed(join(postgresFolder, 'cluster')))) return;
+  const connection = readConnection();
+  if (!connection) throw new Error('Another "npm run dev" of this folder is starting or stopping.');
+  const { url, beside } = connection;
+  const variables = Object.entries(beside).map(([name, value]) => `${name}=${value}`);
+  throw new Error(
+    `Another "npm run dev" of this folder is running, at ${url}. Start a second service beside it:\n\n  ${variables.join(' ')} npm start`,
+  );
+}
+
+function readConnection(): Connection | undefined {
+  try {
+    return JSON.parse(readFileSync(connectionFile, 'utf8'));
+  } catch {
+    return undefined;
+  }
 }
 
 async function refuseTakenPort({ port, host }: Settings): Promise<void> {

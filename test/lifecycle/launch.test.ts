@@ -10,6 +10,7 @@ import { startHost } from '../../host/host.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { startDevelopment } from '../stage/development.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
+import { copyOfProject } from '../stage/project-copy.ts';
 import { isInstalled, startShell } from '../stage/terminal.ts';
 import { until } from '../stage/until.ts';
 
@@ -31,8 +32,9 @@ const RESPONSES = [200, 200, 200, 204].map((status) => `HTTP/1.1 ${status}`);
 
 describe('npm run dev', { timeout: 180_000 }, () => {
   const development = forAllTests(async () => {
-    const started = await startDevelopment();
-    return { ...started, banner: await started.untilBanner() };
+    const folder = copyOfProject();
+    const started = await startDevelopment({}, folder);
+    return { ...started, folder, banner: await started.untilBanner() };
   });
 
   test('listens on the loopback alone', () => {
@@ -69,6 +71,20 @@ describe('npm run dev', { timeout: 180_000 }, () => {
     await host.shutDown();
 
     expect(response.status).toBe(200);
+  });
+
+  test('a second one in the same folder names the first, and the command of a second service beside it', async () => {
+    const second = await startDevelopment({}, development.folder);
+    const { code } = await second.exited;
+    const errors = second.errors();
+    await second.stop({ keepsData: true });
+    const [, url] = /^The service is ready on (.*)$/m.exec(development.banner) ?? [];
+    const settings = Object.entries(settingsIn(development.banner)).map((setting) => setting.join('='));
+
+    expect({ code, errors }).toEqual({
+      code: 1,
+      errors: `\nAnother "npm run dev" of this folder is running, at ${url}. Start a second service beside it:\n\n  ${settings.join(' ')} npm start\n`,
+    });
   });
 
   test('.env.example has the same settings, with the preferred ports of npm run dev', () => {
