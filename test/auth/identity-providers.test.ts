@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { callerOf } from '../stage/caller.ts';
 import { CHANGES, type ChangeBody } from '../stage/changes.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { freshKey } from '../stage/keyed.ts';
+import { blockOf } from '../stage/page-blocks.ts';
 import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
@@ -113,8 +113,8 @@ test('instances with a second issuer serve the same users, and callers with one 
 
 /** The claims that the documented trigger adds to an access token. */
 async function triggered(event: object): Promise<Record<string, unknown>> {
-  const program = /```js\n(.*?)```/s.exec(readFileSync('infra/docs/identity-providers.md', 'utf8'))?.[1];
-  const { handler } = await import(`data:text/javascript,${encodeURIComponent(program ?? '')}`);
+  const program = blockOf('infra/docs/identity-providers.md', 'Amazon Cognito');
+  const { handler } = await import(`data:text/javascript,${encodeURIComponent(program)}`);
   const { response } = await handler(event);
   return response.claimsAndScopeOverrideDetails.accessTokenGeneration.claimsToAddOrOverride;
 }

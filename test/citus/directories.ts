@@ -1,12 +1,11 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { allChanges } from '../lab/ledger/changes.ts';
 import { faultsInHistory, storedUsers } from '../lab/ledger/history.ts';
 import { Ledger } from '../lab/ledger/ledger.ts';
 import { createCaller } from '../lab/load/caller.ts';
 import { settle, startCallers } from '../lab/load/callers.ts';
 import { seededRandom } from '../lab/load/random.ts';
-import { connectNodes } from '../stage/citus.ts';
+import { atNodes, connectNodes } from '../stage/citus.ts';
+import { blockOf } from '../stage/page-blocks.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
@@ -15,14 +14,6 @@ import { type Nodes, startNodes } from './nodes.ts';
 
 const DATABASE = 'users';
 const DAY_SECONDS = 86_400;
-
-const page = readFileSync(join(import.meta.dirname, '../../infra/postgresql/citus.md'), 'utf8');
-
-/** The SQL of a section of the page, for a directory of this name. */
-function sqlOf(heading: string, directory: string): string {
-  const [, sql = ''] = /```sql\n(.*?)```/s.exec(page.slice(page.indexOf(`## ${heading}\n`))) ?? [];
-  return sql.replaceAll('customers', directory);
-}
 
 /** A directory of users, with a service and the ledger of its requests. */
 export type Directory = Awaited<ReturnType<typeof startDirectory>>;
@@ -35,15 +26,16 @@ export async function startDirectories() {
   await connectNodes(nodes, DATABASE);
   const query = (...sql: readonly string[]) => inDatabase({ ...coordinator, database: DATABASE }, ...sql);
   const issuer = await startIssuer();
-  const move = async (directory: string, { host, port }: Nodes[number]) => {
-    await query(
-      'CALL citus_cleanup_orphaned_resources()',
-      `SELECT citus_schema_move('${directory}', '${host}', ${port}, 'force_logical')`,
+  const move = async (directory: string, node: Nodes[number]) => {
+    const statements = blockOf('infra/postgresql/citus.md', 'Moving a directory').replace(
+      'customers',
+      directory,
     );
+    await query(...atNodes(statements, [node]).trimEnd().split('\n'));
   };
   const directories: Directory[] = [];
   for (const [number, name] of ['one', 'two'].entries()) {
-    await query(sqlOf('A new directory', name));
+    await query(blockOf('infra/postgresql/citus.md', 'A new directory').replaceAll('customers', name));
     const directory = await startDirectory(name, coordinator, issuer);
     const worker = workers[number] as Nodes[number];
     const [place] = await query(

@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
+import { blockOf } from '../stage/page-blocks.ts';
 import { acceptableUnderTest } from './acceptable-under-test.ts';
 import { lastLine, linesOf, silent, toLines, usersNamed } from './command.ts';
 
@@ -47,8 +48,9 @@ test('lines are matched by id, else external id, else email, and compared by the
     { email: 'nobody@example.com' },
     ...others.slice(0, -1).map(({ id, full_name }) => ({ id, full_name })),
   ];
+  const shown = JSON.parse(blockOf('infra/docs/import-export.md', 'Compare'));
   const found = [
-    { line: 1, id: one?.id, difference: 'changed', members: ['email', 'is_active'] },
+    { ...shown, line: 1, id: one?.id, members: ['email', 'is_active'] },
     { line: 2, id: none, difference: 'missing' },
     { line: 3, external_id: 'HR "1"', difference: 'changed', members: ['email', 'is_active'] },
     { line: 4, external_id: 'hr "1"', difference: 'missing' },

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { globSync, readFileSync } from 'node:fs';
+import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startAcceptable } from '../accept/stage.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
+import { blocksOf } from '../stage/page-blocks.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { openPrograms } from './programs.ts';
 
@@ -23,15 +24,12 @@ function installed(name: string, pattern: string, ...words: readonly string[]) {
   return paths.map((path) => ({ name, words: [join(RUNTIMES, path), ...words] }));
 }
 
-const sections = readFileSync(join(CLIENT, 'README.md'), 'utf8').split(/^## /m);
-const blocks = sections.flatMap((section) =>
-  [...section.matchAll(/^```ts\n(.*?)^```/gms)].map(([, code = '']) => ({ section, code })),
-);
+const blocks = blocksOf('infra/client/README.md');
 /** The client that the first example creates. Every example begins with it. */
-const [CREATION = ''] = /^.*?^\}\);\n/ms.exec(blocks[0]?.code ?? '') ?? [];
+const [CREATION = ''] = /^.*?^\}\);\n/ms.exec(blocks[0] ?? '') ?? [];
 
-const EXAMPLES = blocks.map(({ section, code }, index) => ({
-  title: `${index + 1}. ${section.split('\n', 1)[0]}`,
+const EXAMPLES = blocks.map((code, index) => ({
+  title: `${index + 1}`,
   file: `example-${index + 1}`,
   program: index === 0 ? code : CREATION + code,
   /** The text after `//` of a call that prints, with several lines for several calls. */
@@ -81,7 +79,7 @@ test.runIf(process.platform === 'linux' && process.arch === 'x64')(
 );
 
 describe.each(runtimes)('in $name', ({ words: [program = '', ...words] }) => {
-  test.each(EXAMPLES)('the example $title prints the documented lines', async ({ file, prints }) => {
+  test.each(EXAMPLES)('example $title prints the documented lines', async ({ file, prints }) => {
     const printed = await programs.run(program, ...words, `${file}.js`);
 
     expect(printed.split('\n').slice(0, -1)).toEqual(prints);

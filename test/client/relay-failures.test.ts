@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { forThisTest } from '../stage/for-all-tests.ts';
+import { blockOf } from '../stage/page-blocks.ts';
 import { BUSY_S, until } from '../stage/until.ts';
 import { lastLine, linesOf, silent } from './command.ts';
 import { type Respond, startReceiver } from './receiver.ts';
@@ -67,7 +68,7 @@ describe('a receiver that fails', () => {
     );
     expect(linesOf(`${stderr.split('\n').find((line) => line.startsWith('{'))}\n`)).toEqual([
       {
-        event: 'relay_progress',
+        ...JSON.parse(blockOf('infra/docs/relay.md', 'Progress')),
         delivered: 2,
         lag_s: expect.toSatisfy((lag: number) => lag >= 9 && lag <= 12 + BUSY_S),
       },

@@ -1,13 +1,14 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
+import { blockOf } from '../stage/page-blocks.ts';
 import type { RawResponse } from '../stage/raw-request.ts';
 import { until } from '../stage/until.ts';
-import { lastLine, silent } from './command.ts';
+import { lastLine, MAIN, silent } from './command.ts';
 import { type Sent, startReceiver } from './receiver.ts';
 import { HIDDEN, relayUnderTest, SECRETS, USERINFO } from './relay-under-test.ts';
 
@@ -190,9 +191,7 @@ test('the receiver of these tests finds a wrong signature of each secret', async
 });
 
 test('the receiver of the page accepts signed changes once, and refuses others', async () => {
-  const page = readFileSync(join(import.meta.dirname, '../../infra/docs/relay.md'), 'utf8');
-  const [, program = ''] = /```js\n(.*?)```/s.exec(page) ?? [];
-  files.write('receiver.mjs', program);
+  files.write('receiver.mjs', blockOf('infra/docs/relay.md', 'Receiver'));
   symlinkSync(join(import.meta.dirname, '../node_modules'), files.pathOf('node_modules'));
   const port = await freePort();
   const env = { PORT: String(port), USERS_RELAY_SECRET: SECRETS[0] };
@@ -212,6 +211,22 @@ test('the receiver of the page accepts signed changes once, and refuses others',
   expect(forged.status).toBe(401);
 });
 
+test('the first commands of the page relay later changes, with a new secret', async () => {
+  const users = `users() { exec "${process.execPath}" "${MAIN}" "$@"; }\n`;
+  const commands = blockOf('infra/docs/relay.md', 'Relay changes to a receiver');
+  const to = commands.replace(/(?<=USERS_RELAY_URL=)\S+/, receiver.url);
+  const cwd = files.pathOf('page');
+  mkdirSync(cwd);
+  const env = { ...stage.variables, PATH: process.env.PATH };
+  const child = spawn('sh', ['-eu', '-c', users + to], { cwd, env, stdio: 'ignore' });
+  await until('the cursor is stored', () => existsSync(join(cwd, 'cursor')));
+  const [id] = await create(1);
+  await until('it is delivered', () => receiver.deliveries.length === 1);
+  child.kill();
+
+  expect(receiver.deliveries[0]?.change).toMatchObject({ type: 'user.created', subject: id });
+});
+
 describe('wrong use', () => {
   const short = `whsec_${Buffer.alloc(23).toString('base64')}`;
   const far = `http://127.0.0.1.example.com/${HIDDEN}`;
@@ -227,8 +242,6 @@ describe('wrong use', () => {
     ['three secrets', [], { USERS_RELAY_SECRET: `${SECRETS.join(' ')} ${short}` }, /^USERS_RELAY_SECRET/],
     ['a number out of range', ['--parallel', '33'], {}, /^--parallel must be from 1 to 32\. /],
     ['not a number', ['--parallel', '1.5'], {}, /^--parallel must be from 1 to 32\. /],
-    ['no wait', ['--wait', '0'], {}, /^--wait must be from 1 to 20\. /],
-    ['a wait out of range', ['--wait', '21'], {}, /^--wait must be from 1 to 20\. /],
     ['another beginning', ['--from', 'yesterday'], {}, /^--from must be now or oldest\. /],
     ['a beginning beside a cursor', ['--from', 'now'], {}, /cursor-\d+ exists\. Leave out --from/],
     ['no cursor file and no beginning', ['--cursor', '/none'], {}, /Add --from now or --from oldest\.$/],

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { Database } from '../../lib/postgres/index.ts';
@@ -8,6 +6,7 @@ import { forThisTest } from '../stage/for-all-tests.ts';
 import { freshKey } from '../stage/keyed.ts';
 import { hold } from '../stage/locks.ts';
 import { settingsFor } from '../stage/opened-database.ts';
+import { blockOf } from '../stage/page-blocks.ts';
 import { BATCH, freshAddress, refusal, success, USERS, type UserBody, user } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
@@ -77,11 +76,15 @@ test.each<Variables>([{}, { SVC_POSTGRES_POOLER: 'transaction' }, { SVC_POSTGRES
 );
 
 test('a session has every setting that the role must have behind a pooler, whatever the database sets', async () => {
-  const { database } = await start('jit = on');
-  const page = readFileSync(join(import.meta.dirname, '../../infra/postgresql/README.md'), 'utf8');
-  const settings = Array.from(page.matchAll(/ set (?<name>\w+) = '?(?<value>[^;']+)'?;/g), ({ groups }) => ({
-    ...groups,
-  }));
+  const { database, query } = await start('jit = on');
+  const role = `pooled_${database.name}`;
+  const statements = blockOf('infra/postgresql/README.md', 'The role behind a pooler');
+  await query(`CREATE ROLE ${role}`, statements.replaceAll('<role>', role));
+  const settings = await query(
+    `SELECT split_part(set, '=', 1) AS name, split_part(set, '=', 2) AS value
+     FROM pg_roles, unnest(rolconfig) AS set WHERE rolname = '${role}'`,
+  );
+  await query(`DROP ROLE ${role}`);
   const read = prepare<{ names: readonly unknown[] }, unknown>(
     new Database(settingsFor(database)).statements,
     'SELECT',

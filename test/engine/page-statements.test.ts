@@ -1,19 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { forThisTest } from '../stage/for-all-tests.ts';
+import { blockOf } from '../stage/page-blocks.ts';
 import { freshAddress, type ServiceResponse, USERS, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
-
-const page = readFileSync(join(import.meta.dirname, '../../infra/postgresql/README.md'), 'utf8');
-
-/** The SQL of a section of the page. */
-function sqlOf(heading: string): string {
-  const [, sql = ''] = /```sql\n(.*?)```/s.exec(page.slice(page.indexOf(`## ${heading}\n`))) ?? [];
-  return sql;
-}
 
 const userIn = ({ body }: ServiceResponse) => body as UserBody;
 
@@ -24,7 +15,7 @@ async function startAsGranted() {
   const role = `service_${database.name}`;
   const run = (sql: string) => inDatabase(database, sql.replaceAll(' service;', ` ${role};`));
   await inDatabase(database, `CREATE ROLE ${role} LOGIN`);
-  await run(sqlOf('Privileges'));
+  await run(blockOf('infra/postgresql/README.md', 'Privileges'));
   const variables = { SVC_POSTGRES_USER: role, SVC_POSTGRES_MIGRATE: 'false' };
   const service = await startService(variables, owner, { waitsUntilReady: false });
   onTestFinished(async () => {
@@ -106,7 +97,8 @@ test('a statement that is refused for a lacking privilege is 503, and a missing 
 test('the documented UPDATE by SQL increases the version and writes the change', async () => {
   const service = await forThisTest(startService);
   const { id } = userIn(await service.call('POST', USERS, { email: freshAddress() }));
-  const update = sqlOf('Statements of your own').replace(/'0{8}-[\d-]+'/, `'${id}'`);
+  const statement = blockOf('infra/postgresql/README.md', 'Statements of your own');
+  const update = statement.replace(/'0{8}-[\d-]+'/, `'${id}'`);
   await inDatabase(service.database, update);
   const read = await service.call('GET', USERS + id, undefined, { headers: { 'If-None-Match': '"1"' } });
 
@@ -116,6 +108,37 @@ test('the documented UPDATE by SQL increases the version and writes the change',
     { type: 'user.created' },
     { type: 'user.updated', data: { version: 2, changed: ['email'], actor: 'operator' } },
   ]);
+});
+
+test('changes are still in order after the documented statement has set their sequence', async () => {
+  const service = await forThisTest(startService);
+  const { id } = userIn(await service.call('POST', USERS, { email: freshAddress() }));
+  const statement = blockOf('infra/postgresql/README.md', 'Logical replication');
+  const [{ setval } = {}] = await inDatabase(service.database, statement);
+  await service.call('PATCH', USERS + id, { full_name: 'Ada' });
+
+  expect(Number(setval)).toBeGreaterThan(1_000_000);
+  expect((await service.call('GET', `${USERS}${id}/changes`)).body).toMatchObject([
+    { type: 'user.created' },
+    { type: 'user.updated' },
+  ]);
+});
+
+test('a role and a database that the page for AWS creates can have the tables', async () => {
+  const { database, issuer } = await forThisTest(startService);
+  const name = `${database.name}_aws`;
+  const statements = blockOf('infra/lambda/README.md', 'First deployment, sql').replaceAll(
+    /\busers\b/g,
+    name,
+  );
+  await inDatabase(database, ...statements.trimEnd().split('\n'));
+  onTestFinished(
+    async () => void (await inDatabase(database, `DROP DATABASE ${name} WITH (FORCE)`, `DROP ROLE ${name}`)),
+  );
+  const variables = { SVC_POSTGRES_USER: name, SVC_POSTGRES_PASSWORD: '…', SVC_POSTGRES_DB: name };
+  const service = await forThisTest(startService, variables, { database, issuer });
+
+  expect((await service.call('POST', USERS, { email: freshAddress() })).status).toBe(201);
 });
 
 test('an older state of the database is migrated at once, and an empty one only later', async () => {

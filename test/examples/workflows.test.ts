@@ -8,6 +8,7 @@ import { startFunctions } from '../parity/ways.ts';
 import { callerOf } from '../stage/caller.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { startHttpFront } from '../stage/http-front.ts';
+import { blockOf } from '../stage/page-blocks.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { cursorOf, respect, type Step, shell } from './respect.ts';
 import { startTwoInstances } from './two-instances.ts';
@@ -15,7 +16,7 @@ import { startTwoInstances } from './two-instances.ts';
 const INFRA = join(import.meta.dirname, '../../infra');
 const FILE = 'infra/workflows.arazzo.yaml';
 const PAGE = readFileSync(join(INFRA, 'docs/api.md'), 'utf8');
-const [, COMMAND = ''] = /```sh\n(npx redocly respect .*)\n```/.exec(PAGE) ?? [];
+const COMMAND = blockOf('infra/docs/api.md', 'Workflows').trimEnd();
 
 type Criterion = { readonly condition: string; readonly type?: string };
 type Workflow = {

@@ -10,6 +10,7 @@ import { startHost } from '../../host/host.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { startDevelopment } from '../stage/development.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
+import { blockOf } from '../stage/page-blocks.ts';
 import { copyOfProject } from '../stage/project-copy.ts';
 import { isInstalled, startShell } from '../stage/terminal.ts';
 import { until } from '../stage/until.ts';
@@ -88,7 +89,7 @@ describe('npm run dev', { timeout: 180_000 }, () => {
   });
 
   test('.env.example has the same settings, with the preferred ports of npm run dev', () => {
-    const command = 'set -a; . ./.env.example; env';
+    const command = blockOf('CONTRIBUTING.md', 'Commands').replace('npm start', 'env');
     const exported = execFileSync('sh', ['-c', command], { cwd: ROOT, encoding: 'utf8', env: {} });
 
     expect(settingsIn(exported)).toEqual({

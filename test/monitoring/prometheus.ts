@@ -4,9 +4,10 @@ import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { freePort } from '../../host/development/free-port.ts';
 import { fromDebian } from '../lab/stage/packages.ts';
+import { blockOf } from '../stage/page-blocks.ts';
 import { until } from '../stage/until.ts';
 
 const run = promisify(execFile);
@@ -72,14 +73,13 @@ export async function startPrometheus(scraped: number, rules: string) {
   };
 }
 
+/** The configuration of the page, for this port and these rules, with short intervals. */
 const configuration = (port: number) =>
   stringify({
     global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '500ms' },
-    rule_files: ['rules.yaml'],
-    scrape_configs: [
-      {
-        job_name: 'user-management-service',
-        static_configs: [{ targets: [`127.0.0.1:${port}`] }],
-      },
-    ],
+    ...parse(
+      blockOf('infra/observability/README.md', 'Metrics')
+        .replace('users.internal:9464', `127.0.0.1:${port}`)
+        .replace('[alerts.yaml]', '[rules.yaml]'),
+    ),
   });

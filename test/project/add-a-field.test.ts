@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
+import { blocksOf } from '../stage/page-blocks.ts';
 import { copyOfProject, openFolder, removeProject } from '../stage/project-copy.ts';
 import { BATCH, freshAddress, refusal, USERS, type UserBody, user } from '../stage/responses.ts';
 import { runInCopy } from './run-in-copy.ts';
@@ -43,18 +44,12 @@ function edit(name: string, change: (text: string) => string): () => () => void 
 }
 
 /** The blocks of TypeScript of the section. */
-const [entry = '', migration = ''] = (() => {
-  const section = textOf('CONTRIBUTING.md')
-    .split(/^## /m)
-    .find((text) => text.startsWith('Add a field of a user'));
-  const blocks = [...(section ?? '').matchAll(/```ts\n(.*?)```/gs)];
-  return blocks.map(([, block = '']) =>
-    block
-      .replaceAll('locale', NAME)
-      .replace('userLocale', 'trialLocale')
-      .replace(/changeNumber: \d+/, `changeNumber: ${NUMBER}`),
-  );
-})();
+const [entry = '', migration = ''] = blocksOf('CONTRIBUTING.md', 'Add a field of a user', 2).map((block) =>
+  block
+    .replaceAll('locale', NAME)
+    .replace('userLocale', 'trialLocale')
+    .replace(/changeNumber: \d+/, `changeNumber: ${NUMBER}`),
+);
 
 /** The edits, each with a function that undoes it. */
 const forget = {

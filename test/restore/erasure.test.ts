@@ -14,6 +14,7 @@ import { startDebianPostgres } from '../stage/debian-postgres.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { postingUnderKeys } from '../stage/keyed.ts';
 import { hold } from '../stage/locks.ts';
+import { blockOf, blocksOf } from '../stage/page-blocks.ts';
 import { hastySettings } from '../stage/postgres.ts';
 import { BATCH, TIMESTAMP, USERS, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
@@ -21,7 +22,9 @@ import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 import { clientEnvironment } from './client-environment.ts';
 
-const PAGE = readFileSync('infra/postgresql/erasure.md', 'utf8');
+const ERASE = blockOf('infra/postgresql/erasure.md', 'Erase');
+const BACK = blockOf('infra/postgresql/erasure.md', 'One user back');
+const STATISTICS = blocksOf('infra/postgresql/erasure.md', 'Statistics of earlier versions', 2);
 
 /** As the page recommends. PostgreSQL logs every statement with its parameters, as far as these settings let it. */
 const SETTINGS = {
@@ -32,9 +35,9 @@ const SETTINGS = {
 };
 
 describe.each([
-  ["Debian's", () => startDebianPostgres(SETTINGS), 'On PostgreSQL 14 to 17'],
-  ['the embedded one', () => startDisposablePostgres({ settings: SETTINGS }), 'On PostgreSQL 18'],
-] as const)('with PostgreSQL, %s,', (_which, startPostgres, statisticsOfVersion) => {
+  ["Debian's", () => startDebianPostgres(SETTINGS), STATISTICS[1]],
+  ['the embedded one', () => startDisposablePostgres({ settings: SETTINGS }), STATISTICS[0]],
+] as const)('with PostgreSQL, %s,', (_which, startPostgres, statistics = '') => {
   let server: Awaited<ReturnType<typeof startPostgres>>;
   let issuer: Awaited<ReturnType<typeof startIssuer>>;
   let host: BuiltService;
@@ -50,20 +53,13 @@ describe.each([
   const call: BuiltService['call'] = (...request) => host.call(...request);
   const query = (...statements: string[]) => inDatabase(server, ...statements);
 
-  /** Runs the first block of the page behind a text in psql, or in sh. */
-  async function runBlockAfter(
-    text: string,
-    replace: Readonly<Record<string, string>> = {},
-  ): Promise<string> {
-    const [, language, block = ''] = /```(sql|sh)\n(.*?)```/s.exec(PAGE.slice(PAGE.indexOf(text))) ?? [];
-    const input = Object.entries(replace).reduce((whole, [from, to]) => whole.replace(from, to), block);
-    const command = language === 'sh' ? ['sh', '-eu'] : ['psql', '-Xv', 'ON_ERROR_STOP=1'];
-    const running = promisify(execFile)(command[0] as string, command.slice(1), {
-      env: clientEnvironment(server),
-    });
+  /** Runs a block of the page by `psql` or `sh`, and returns its output. */
+  async function run(input: string, program: string, ...words: readonly string[]): Promise<string> {
+    const running = promisify(execFile)(program, words, { env: clientEnvironment(server) });
     running.child.stdin?.end(input);
     return (await running).stdout;
   }
+  const runSql = (sql: string) => run(sql, 'psql', '-Xv', 'ON_ERROR_STOP=1');
 
   async function create(fields: object, key: string = randomBytes(8).toString('hex')): Promise<UserBody> {
     const response = await postingUnderKeys(call)(USERS, key, fields);
@@ -118,8 +114,8 @@ describe.each([
     const places = await filesOf("'users'", 'reltoastrelid', "'users_email_key'", "'pg_toast.pg_toast_2619'");
     expect(filesWith(mark)).toEqual(expect.arrayContaining([...places, expect.stringContaining('/pg_wal/')]));
 
-    await runBlockAfter(statisticsOfVersion);
-    expect(await runBlockAfter('## Erase')).toContain('CHECKPOINT');
+    await runSql(statistics);
+    expect(await runSql(ERASE)).toContain('CHECKPOINT');
     await query('REINDEX TABLE CONCURRENTLY users', 'ANALYZE users', 'SELECT pg_switch_wal()', 'CHECKPOINT');
 
     expect(filesWith(mark)).toEqual([]);
@@ -212,8 +208,7 @@ describe.each([
     expect(await refused).toContain('refused, taken: id, email\n');
   });
 
-  const restore = (id: string) =>
-    runBlockAfter('## One user back', { [/-v id=(\S+)/.exec(PAGE)?.[1] ?? '']: id });
+  const restore = (id: string) => run(BACK.replace(/(?<= id=)\S+/, id), 'sh', '-eu');
 
   /** Restores a user, and resolves with its version. */
   async function expectRestored(id: string): Promise<number> {

@@ -1,18 +1,18 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
+import { blockOf } from '../stage/page-blocks.ts';
 import { addressOf } from '../stage/proxy.ts';
 import { USERS, type UserBody } from '../stage/responses.ts';
 import type { PostgresServer } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 import { clientEnvironment } from './client-environment.ts';
 
-const PAGE = 'infra/postgresql/README.md';
 const BEFORE = 300;
 
 type Call = typeof service.call;
@@ -30,7 +30,10 @@ beforeAll(async () => {
   const writing = Promise.all(
     Array.from({ length: 200 }, (_, number) => createUser(service.call, BEFORE + number)),
   );
-  await runCommandsOf('Backup', { ...inject('postgres'), database: service.database.name });
+  await run(blockOf('infra/postgresql/README.md', 'Backup'), {
+    ...inject('postgres'),
+    database: service.database.name,
+  });
   await writing;
   return () => rmSync(folder, { recursive: true, force: true });
 });
@@ -45,7 +48,7 @@ describe('a backup made while users were written', () => {
 
 /** Runs the page's commands on a PostgreSQL, and a service over the result. */
 async function expectRestored(server: PostgresServer): Promise<void> {
-  await runCommandsOf('Restore', server);
+  await run(blockOf('infra/postgresql/README.md', 'Restore'), server);
   const variables = { ...addressOf(server), SVC_POSTGRES_DB: 'users_restored' };
   const over = await forThisTest(startService, variables, service);
   const restored = await listOf(over.call);
@@ -77,10 +80,8 @@ async function listOf(call: Call): Promise<readonly UserBody[]> {
   return (await call('GET', `${USERS}?limit=1000`)).body as readonly UserBody[];
 }
 
-/** Runs the first block of commands under that heading of the page without a change. */
-async function runCommandsOf(heading: string, server: PostgresServer): Promise<void> {
-  const [, section = ''] = readFileSync(PAGE, 'utf8').split(`\n## ${heading}\n`);
-  const [, commands = 'exit 1'] = /```sh\n(.*?)```/s.exec(section) ?? [];
+/** Runs commands of the page without a change. */
+async function run(commands: string, server: PostgresServer): Promise<void> {
   await promisify(execFile)('sh', ['-eu', '-c', commands], {
     cwd: folder,
     env: clientEnvironment(server),

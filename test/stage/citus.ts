@@ -1,3 +1,4 @@
+import { blockOf } from './page-blocks.ts';
 import { inDatabase, type PostgresServer } from './rows.ts';
 
 /** Whether the tests run over Citus with schema-based sharding. */
@@ -13,12 +14,20 @@ declare module 'vitest' {
 /** Makes databases of the same name at the nodes one database of Citus. The nodes have the database already. */
 export async function connectNodes(nodes: readonly PostgresServer[], database: string): Promise<void> {
   for (const node of nodes) await inDatabase({ ...node, database }, 'CREATE EXTENSION citus');
-  const [coordinator, ...workers] = nodes as [PostgresServer, ...PostgresServer[]];
+  const [coordinator] = nodes as [PostgresServer];
   await inDatabase(
     { ...coordinator, database },
-    `SELECT citus_set_coordinator_host('${coordinator.host}', ${coordinator.port})`,
-    ...workers.map(({ host, port }) => `SELECT citus_add_node('${host}', ${port})`),
+    atNodes(blockOf('infra/postgresql/citus.md', 'The nodes'), nodes),
   );
+}
+
+/** Statements of the page, with the addresses of these nodes in their order. */
+export function atNodes(statements: string, nodes: readonly PostgresServer[]): string {
+  const addresses = nodes.values();
+  return statements.replace(/'[\w-]+\.internal', 5432/g, (shown) => {
+    const { host, port } = addresses.next().value ?? {};
+    return host ? `'${host}', ${port}` : shown;
+  });
 }
 
 /** Creates a directory of users: a schema that lies wholly on one worker. */

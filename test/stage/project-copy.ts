@@ -43,9 +43,18 @@ export function removeProject(folder: string): void {
 }
 
 /** Runs npm in `folder`, as from a shell that no npm script has started. Resolves with its output and its exit code. */
-export async function npm(folder: string, options: readonly string[], variables: NodeJS.ProcessEnv = {}) {
+export function npm(folder: string, options: readonly string[], variables: NodeJS.ProcessEnv = {}) {
+  return runIn(folder, ['npm', ...options], variables);
+}
+
+/** Runs a command line, as `npm` does. */
+export async function runIn(
+  folder: string,
+  [program = '', ...options]: readonly string[],
+  variables: NodeJS.ProcessEnv = {},
+) {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(npm_|SVC_)/i.test(name));
-  const child = spawn('npm', options, {
+  const child = spawn(program, options, {
     cwd: folder,
     env: { ...Object.fromEntries(inherited), ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
