@@ -17,7 +17,7 @@ const PLACES: Readonly<Record<string, RegExp>> = {
   Dockerfile: /(?<=^ARG VERSION=).+/gm,
   'infra/compose.yaml': /(?<=SERVICE_VERSION:-)[^}]+/g,
   'infra/kubernetes/components/release/kustomization.yaml': /(?<=newTag: ).+/g,
-  'infra/kubernetes/examples/production/kustomization.yaml': /(?<=newTag: |\?ref=v).+/g,
+  'infra/kubernetes/examples/production/kustomization.yaml': /(?<=newTag: ).+/g,
 };
 
 /** The first heading of a version in the changelog. */

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { alarms, USUAL } from '../../infra/observability/alarms.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
+import { blocksOf } from '../stage/page-blocks.ts';
 import { faultsOf } from './faults.ts';
-import { byName, hasKubectl, kustomize } from './kustomize.ts';
+import { byName, createdBy, hasKubectl, kustomize } from './kustomize.ts';
 import { finderIn, folder, renderWith } from './overlays.ts';
 import { type Resource, render } from './render.ts';
 
@@ -21,46 +22,61 @@ const { data } = find('ConfigMap', 'user-management-service-settings');
 /** Resources of operators, whose schemas are not those of Kubernetes. */
 const OF_OPERATORS = /^(ServiceMonitor|PrometheusRule|HTTPRoute)$/;
 
+const [fetched = '', copied = '', create = '', apply] = blocksOf('infra/kubernetes/README.md', 'Apply', 4);
+
 const scratch = mkdtempSync(join(tmpdir(), 'user-management-example-'));
 afterAll(() => rmSync(scratch, { recursive: true }));
-
-/** A copy of the example outside of the clone, with another address of the base. */
-function copyOfExample(name: string, address: string): string {
-  const copy = join(scratch, name, 'production');
-  cpSync(EXAMPLE, copy, { recursive: true });
-  const file = join(copy, 'kustomization.yaml');
-  const example = 'https://git.example.com/user-management-service.git//infra/kubernetes';
-  const content = readFileSync(file, 'utf8').replaceAll(example, address);
-  writeFileSync(file, address.startsWith('.') ? content.replaceAll(/\?ref=\S+/g, '') : content);
-  return copy;
-}
 
 describe('a folder outside of the clone', () => {
   test.runIf(hasKubectl)('is built from a base that Kustomize fetches', () => {
     const repository = join(scratch, 'repository');
     cpSync(folder, join(repository, folder), { recursive: true });
     const git = (...words: string[]) => execFileSync('git', words, { cwd: repository, stdio: 'ignore' });
-    const [, tag = ''] = /\?ref=(\S+)/.exec(readFileSync(`${EXAMPLE}/kustomization.yaml`, 'utf8')) ?? [];
     git('init');
     git('add', '.');
     git('-c', 'user.name=test', '-c', 'user.email=test@example.com', 'commit', '-m', 'all');
-    git('tag', tag);
 
-    const copy = copyOfExample('fetched', `file://${repository}//${folder}`);
+    const copy = join(scratch, 'fetched');
+    cpSync(EXAMPLE, copy, { recursive: true });
+    const env = { ...process.env, OVERLAY: copy, REPOSITORY: `file://${repository}` };
+    execFileSync('sh', ['-eu', '-c', fetched], { cwd: repository, env });
 
     expect(kustomize(copy)).toEqual(byName(resources));
   });
 
   test.runIf(hasKubectl)('is built from a copy of the base', () => {
-    cpSync(folder, join(scratch, 'copied/kubernetes'), { recursive: true });
+    const cwd = join(scratch, 'copied');
+    const copy = join(cwd, 'production');
+    cpSync(folder, join(cwd, 'kubernetes'), { recursive: true });
+    cpSync(EXAMPLE, copy, { recursive: true });
+    execFileSync('sh', ['-eu', '-c', copied], { cwd, env: { ...process.env, OVERLAY: copy } });
 
-    expect(kustomize(copyOfExample('copied', '../kubernetes'))).toEqual(byName(resources));
+    expect(kustomize(copy)).toEqual(byName(resources));
   });
 
-  test('consists of valid resources in one namespace, with the image and the base of this version', () => {
+  test.runIf(hasKubectl)('has the Namespace, Secret and ConfigMap that the page creates', () => {
+    writeFileSync(join(scratch, 'ca.crt'), '');
+    const [namespace, secret, authority] = createdBy(create, scratch);
+    const { metadata } = find('Deployment');
+
+    expect(apply).toBe(
+      `kubectl apply -k "$OVERLAY"\nkubectl rollout status deployment/${metadata.name} --namespace ${metadata.namespace}\n`,
+    );
+    expect([namespace?.metadata.name, secret?.metadata.namespace, authority?.metadata.namespace]).toEqual(
+      Array(3).fill(metadata.namespace),
+    );
+    expect([secret?.metadata.name, Object.keys(secret?.data)]).toEqual([
+      'user-management-service-postgres',
+      ['password', 'username'],
+    ]);
+    expect([authority?.metadata.name, Object.keys(authority?.data)]).toEqual([
+      'user-management-service-authority',
+      ['ca.crt'],
+    ]);
+  });
+
+  test('consists of valid resources in one namespace, with the image of this version', () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
-    const kustomization = readFileSync(`${EXAMPLE}/kustomization.yaml`, 'utf8');
-    const references = [...kustomization.matchAll(/\?ref=(\S+)/g)].map(([, ref]) => ref);
     const settings = readSettings({ ...data, SVC_POSTGRES_USER: 'x' });
 
     expect(resources.filter(({ kind }) => !OF_OPERATORS.test(kind)).flatMap(faultsOf)).toEqual([]);
@@ -70,7 +86,6 @@ describe('a folder outside of the clone', () => {
     expect([container.image, job.spec.template.spec.containers[0].image]).toEqual(
       Array(2).fill(`registry.example.com/user-management-service:${version}`),
     );
-    expect(new Set(references)).toEqual(new Set([`v${version}`]));
     expect(settings).toMatchObject({ unknown: [], otel: { enabled: true, printsSpans: false } });
   });
 });

@@ -12,6 +12,13 @@ export function kustomize(folder: string): readonly Resource[] {
   return byName(parseAllDocuments(withoutHash).map((document) => document.toJS()));
 }
 
+/** The resources that commands of a page create, in a folder. The API server is not asked. */
+export function createdBy(commands: string, cwd: string): readonly Resource[] {
+  const kubectl = 'kubectl() { echo ---; command kubectl "$@" --dry-run=client --output=yaml; }\n';
+  const output = execFileSync('sh', ['-eu', '-c', kubectl + commands], { cwd, encoding: 'utf8' });
+  return parseAllDocuments(output).map((document) => document.toJS());
+}
+
 export function byName(resources: readonly Resource[]): readonly Resource[] {
   const nameOf = ({ kind, metadata }: Resource) => `${kind} ${metadata.name}`;
   return resources.toSorted((a, b) => nameOf(a).localeCompare(nameOf(b)));

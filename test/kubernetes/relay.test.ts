@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { blocksOf } from '../stage/page-blocks.ts';
 import { faultsOf } from './faults.ts';
-import { byName, hasKubectl, kustomize } from './kustomize.ts';
+import { byName, createdBy, hasKubectl, kustomize } from './kustomize.ts';
 import { finderIn, folder, renderWith } from './overlays.ts';
 import { type Resource, render } from './render.ts';
 
@@ -90,15 +92,38 @@ test('it begins with the oldest change if the volume has no cursor, and continue
   expect(second).toEqual(['relay', '--cursor', cursor, '--parallel=8']);
 });
 
-test.runIf(hasKubectl)('the component equals the result of Kustomize', () => {
-  using scratch = mkdtempDisposableSync(join(folder, 'overlays/relay-'));
-  const components = NAMES.map((name) => `  - ../../components/${name}`).join('\n');
-  writeFileSync(
-    join(scratch.path, 'kustomization.yaml'),
-    `apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: user-management\nresources:\n  - ../production\ncomponents:\n${components}\n`,
-  );
-  const rendered = render(scratch.path);
+test.runIf(hasKubectl)(
+  'the lines of the page add it to an overlay outside of the clone, with its setting and its Secret',
+  () => {
+    using scratch = mkdtempDisposableSync(join(tmpdir(), 'user-management-relay-'));
+    const [create = '', lines = ''] = blocksOf('infra/docs/relay.md', 'Kubernetes', 2);
+    const overlay = join(scratch.path, 'overlay');
+    cpSync(folder, join(scratch.path, 'kubernetes'), { recursive: true });
+    mkdirSync(overlay);
+    const kustomization = { kind: 'Kustomization', namespace: 'user-management', ...parse(lines) };
+    const before = ['prometheus', 'password-file'].map((name) => `../kubernetes/components/${name}`);
+    kustomization.apiVersion = 'kustomize.config.k8s.io/v1beta1';
+    kustomization.resources = ['../kubernetes/overlays/production'];
+    kustomization.components = [...before, ...kustomization.components, '../kubernetes/components/authority'];
+    writeFileSync(join(overlay, 'kustomization.yaml'), stringify(kustomization));
+    const built = kustomize(overlay);
+    const [secret] = createdBy(create, scratch.path);
+    const { data, metadata: settings } = finderIn(built)(
+      'ConfigMap',
+      'user-management-service-relay-settings',
+    );
 
-  expect(kustomize(scratch.path)).toEqual(byName(rendered));
-  expect(rendered.map(({ metadata: { name } }) => name)).toContain('user-management-service-relay');
-});
+    expect(built).toEqual(byName(render(overlay)));
+    expect(data.USERS_TOKEN_URL).toBe('https://identity.example.com/oauth2/token');
+    expect(container.envFrom).toEqual([
+      { configMapRef: { name: settings.name } },
+      { secretRef: { name: secret?.metadata.name } },
+    ]);
+    expect(secret?.metadata.namespace).toBe(settings.namespace);
+    expect(Object.keys({ ...data, ...secret?.data }).toSorted()).toEqual(
+      ['CLIENT_ID', 'CLIENT_SECRET', 'RELAY_SECRET', 'RELAY_URL', 'TOKEN_URL', 'URL'].map(
+        (name) => `USERS_${name}`,
+      ),
+    );
+  },
+);

@@ -49,8 +49,8 @@ export function render(folder: string, given: readonly Resource[] = []): readonl
   const within = (name: string) =>
     name.startsWith('https:') ? name.replace(REMOTE, '') : join(folder, name);
   let all = [...given, ...resources.flatMap((name) => resourcesAt(within(name)))];
-  for (const name of components) all = [...render(within(name), all)];
   for (const literals of configMapGenerator) all = withSettings(all, literals);
+  for (const name of components) all = [...render(within(name), all)];
   for (const { target, patch } of patches) replaceIn(all, target, parse(patch));
   for (const resource of all) {
     if (namespace && resource.kind !== 'Namespace') resource.metadata.namespace = namespace;
