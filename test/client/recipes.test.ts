@@ -1,17 +1,15 @@
-import { execFile } from 'node:child_process';
-import { mkdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import pg from 'pg';
-import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startAcceptable } from '../accept/stage.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
+import { blockOf, blocksOf } from '../stage/page-blocks.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { acceptableUnderTest } from './acceptable-under-test.ts';
 import { type Ended, MAIN, openFiles, toLines, usersNamed, variablesFor } from './command.ts';
-
-const PAGE = readFileSync(join(import.meta.dirname, '../../infra/docs/import-export.md'), 'utf8');
 
 const stage = acceptableUnderTest();
 let copy: Awaited<ReturnType<typeof createDatabase>>;
@@ -27,16 +25,22 @@ beforeEach(() => {
   return files.remove;
 });
 
-/** The blocks of a section of the page. */
-function blocksOf(heading: string): readonly string[] {
-  const section = PAGE.split(/^##+ /m).find((text) => text.startsWith(`${heading}\n`)) ?? '';
-  return [...section.matchAll(/^```sh\n(.*?)^```/gms)].map(([, block = '']) => block);
-}
+// They have personal data, and the pages are tried in a clone.
+afterEach(() => {
+  const names = readdirSync(files.folder);
+  const words = ['-c', 'safe.directory=*', 'check-ignore', '--no-index', ...names];
+
+  expect(spawnSync('git', words, { encoding: 'utf8' }).stdout.split('\n').slice(0, -1)).toEqual(names);
+});
+
+const FROM_KEYCLOAK = blockOf('infra/docs/import-export.md', 'From Keycloak');
+const FROM_AUTH0 = blockOf('infra/docs/import-export.md', 'From Auth0');
+const FROM_ANOTHER = blockOf('infra/docs/import-export.md', 'From another instance of this service');
 
 /** Runs a block in the folder of the test to its end, and returns its exit code and what it prints. */
-async function run(block: string | undefined, variables = stage.variables): Promise<Ended> {
+async function run(block: string, variables = stage.variables): Promise<Ended> {
   const users = `users() { "${process.execPath}" "${MAIN}" "$@"; }\n`;
-  const ended = promisify(execFile)('bash', ['--norc', '-c', users + block], {
+  const ended = promisify(execFile)('bash', ['--norc', '-eu', '-c', users + block], {
     cwd: files.folder,
     env: {
       ...variables,
@@ -59,10 +63,10 @@ async function succeed(...parameters: Parameters<typeof run>): Promise<void> {
 
 /** The users with external ids, as the service has them: email, name and state, by external id. */
 async function stored(variables = stage.variables): Promise<Readonly<Record<string, unknown>>> {
-  await succeed('users export --out stored', variables);
+  await succeed('users export --out stored.ndjson', variables);
   return Object.fromEntries(
     files
-      .lines('stored')
+      .lines('stored.ndjson')
       .filter(({ external_id }) => external_id !== undefined)
       .map(({ external_id, email, full_name, is_active }) => [external_id, [email, full_name, is_active]]),
   );
@@ -99,8 +103,7 @@ test('a realm of Keycloak is imported: ids, names and states are kept, and a pai
     JSON.stringify({ realm: 'example', users: users.slice(0, 6) }, null, 2),
   );
   files.write('keycloak/example-users-1.json', JSON.stringify({ realm: 'example', users: users.slice(6) }));
-  const [block] = blocksOf('From Keycloak');
-  const { code, stderr, stdout } = await run(block);
+  const { code, stderr, stdout } = await run(FROM_KEYCLOAK);
 
   expect(stdout.split('\n').map((line) => line.replace(/"line":\d+,/, ''))).toEqual([
     'left out, without an email: 2',
@@ -143,9 +146,8 @@ test('an export of Auth0 is imported: ids and states are kept, and the second us
     { user_id: 'auth0|5', email: 'cat@example.com', name: 'Cat \\ "C"\n', blocked: false },
   ];
   files.write('auth0.json.gz', gzipSync(toLines(lines)));
-  const [block] = blocksOf('From Auth0');
-  const first = await run(block);
-  const again = await run(block);
+  const first = await run(FROM_AUTH0);
+  const again = await run(FROM_AUTH0);
 
   expect(first).toEqual({
     code: 3,
@@ -167,11 +169,10 @@ test('an export of this service is imported into another instance: states and ex
     { email: 'moved.1@example.com', is_active: true, external_id: 'm1' },
     { email: 'moved.2@example.com', is_active: false, external_id: 'm2' },
   ];
-  files.write('inactive', toLines(inactive));
-  await run('users import inactive; users export --out exported.ndjson');
-  const [block] = blocksOf('From another instance of this service');
+  files.write('inactive.ndjson', toLines(inactive));
+  await run('users import inactive.ndjson; users export --out exported.ndjson');
   const variables = await variablesFor(other);
-  const { code, stderr } = await run(block, variables);
+  const { code, stderr } = await run(FROM_ANOTHER, variables);
   const moved = await stored(variables);
 
   // Three users exist in both instances.
@@ -195,17 +196,17 @@ test('an export of this service is imported into another instance: states and ex
 
 test.each([
   [
-    'From Keycloak',
     'keycloak/realm.json',
+    FROM_KEYCLOAK,
     '{"users": [{"email": "jq@example.com", "id": "1"}, {"email": 1}, 7',
   ],
-  ['From Auth0', 'auth0.json.gz', gzipSync('{"email": "jq@example.com", "user_id": "1"}\n{"email"')],
-  ['From Auth0', 'auth0.json.gz', gzipSync('{"email": "jq@example.com"}\n').subarray(0, 30)],
-  ['From another instance of this service', 'exported.ndjson', '{"email": "jq@example.com"}\n7'],
-])('a command that fails ends the recipe %s: nothing is imported', async (heading, name, content) => {
+  ['auth0.json.gz', FROM_AUTH0, gzipSync('{"email": "jq@example.com", "user_id": "1"}\n{"email"')],
+  ['auth0.json.gz', FROM_AUTH0, gzipSync('{"email": "jq@example.com"}\n').subarray(0, 30)],
+  ['exported.ndjson', FROM_ANOTHER, '{"email": "jq@example.com"}\n7'],
+])('a command that fails to read %s ends the recipe: nothing is imported', async (name, recipe, content) => {
   mkdirSync(files.pathOf('keycloak'));
   files.write(name, content);
-  const { code, stderr } = await run(blocksOf(heading)[0]);
+  const { code, stderr } = await run(recipe);
 
   expect(code).toBeGreaterThan(0);
   expect(stderr).not.toContain('created');
@@ -213,7 +214,7 @@ test.each([
 });
 
 test('the nightly export is complete in the first night, has the changes afterwards, and starts again after a 410', async () => {
-  const [block] = blocksOf('Export every night');
+  const block = blockOf('infra/docs/import-export.md', 'Export every night');
   await succeed(block);
   const { id } = await stage.call('POST', '', { email: 'night@example.com' });
   await succeed(block);
@@ -226,24 +227,47 @@ test('the nightly export is complete in the first night, has the changes afterwa
   expect(files.read('cursor')).not.toMatch(/OTk5OTk5/);
 });
 
+test('the commands that look up and search find the user, its changes and their callers', async () => {
+  const { id } = await find('mary@example.com');
+  const lookUp = await run(blockOf('infra/docs/import-export.md', 'Look up'));
+  const search = blockOf('infra/docs/audit.md', 'Search and export')
+    .replace('follow ', 'follow --once ')
+    .replace('billing', 'command');
+  const [shown = ''] = /(?<=^users changes )\S+/m.exec(search) ?? [];
+  await succeed(search.replace(shown, id));
+  await stage.call('DELETE', id);
+  const { code, stdout, stderr } = await run(search.replace(shown, id).replace(/^users export.*/m, ''));
+
+  expect([lookUp.code, lookUp.stdout]).toEqual([0, expect.stringContaining('"email":"ada@example.com"')]);
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout).toMatch(/"user\.created".*\n.*"user\.deleted".*\n.*"user\.deleted".*\n.*\tcommand\n$/);
+});
+
 test('the mirror equals the table after creates, updates and deletes', async () => {
-  const [first, again] = blocksOf('Mirror into another database');
+  const [first = '', again = ''] = blocksOf('infra/docs/import-export.md', 'Mirror into another database', 2);
   await succeed(first);
-  files.write('more', usersNamed('mirrored', 250));
-  await succeed('users import more');
+  files.write('more.ndjson', usersNamed('mirrored', 250));
+  await succeed('users import more.ndjson');
   const change = async (email: string, method: string, body?: object) =>
     stage.call(method, (await find(email)).id, body);
   await change('ada@example.com', 'PATCH', { full_name: 'A "quoted" \\ name\n' });
   await change('grace@example.com', 'DELETE');
   await change('mirrored.7@example.com', 'DELETE');
-  await succeed(again);
+  const { ACCEPT_TOKEN_URL, ACCEPT_CLIENT_ID, ACCEPT_CLIENT_SECRET } = stage.service.credentials;
+  await succeed(again, {
+    USERS_URL: `${stage.service.url}/`,
+    USERS_TOKEN_URL: ACCEPT_TOKEN_URL,
+    USERS_CLIENT_ID: ACCEPT_CLIENT_ID,
+    USERS_CLIENT_SECRET: ACCEPT_CLIENT_SECRET,
+    USERS_SCOPE: 'users.read users.write',
+  });
   await succeed(again);
 
   const client = new pg.Client({ ...copy, database: copy.name, ssl: false });
   await client.connect();
   const { rows } = await client.query('SELECT "user" FROM users_copy ORDER BY "user"->>\'created_at\', id');
   await client.end();
-  await succeed('users export --out table');
-  expect(rows.map(({ user }) => user)).toEqual(files.lines('table'));
+  await succeed('users export --out table.ndjson');
+  expect(rows.map(({ user }) => user)).toEqual(files.lines('table.ndjson'));
   expect(rows.length).toBeGreaterThan(250);
 });
