@@ -3,7 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
 import standaloneCode from 'ajv/dist/standalone/index.js';
 
-const { paths, components } = JSON.parse(readFileSync('../openapi.json', 'utf8'));
+const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
+const { paths, components } = readJson('../openapi.json');
 const texts = ['description', 'example', 'examples', 'default', 'format'];
 const limits = ['enum', 'minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum'];
 
@@ -73,6 +74,7 @@ writeFileSync(
   `// @ts-nocheck: generated from the OpenAPI document
 ${functions}
 export const OPERATIONS: unknown = ${table};
+export const VERSION = '${readJson('package.json').version}';
 export const USER_FORMATS: Readonly<Record<string, string>> = ${JSON.stringify(Object.fromEntries(formats))};
 `,
 );

@@ -14,6 +14,13 @@ const RUNTIMES = join(import.meta.dirname, 'runtimes/node_modules');
 /** The installed runtimes: the name of each, and the arguments that run a program in it. */
 const runtimes = [
   { name: `Node ${process.versions.node}`, words: [process.execPath] },
+  {
+    name: 'Node with only what the README lists',
+    words: [
+      ...[process.execPath, '--no-warnings', '--experimental-vm-modules'],
+      join(import.meta.dirname, 'runtimes/listed-only.mjs'),
+    ],
+  },
   ...installed('Node 20', 'node-20/bin/node'),
   ...installed('Bun', '@oven/bun-*/bin/bun', 'run'),
   ...installed('Deno', '@deno/*/deno', 'run', '--allow-net', '--no-prompt'),
@@ -70,11 +77,17 @@ test('every example is tested', () => {
 });
 
 test.runIf(process.platform === 'linux' && process.arch === 'x64')(
-  'the client is tested in four runtimes',
+  'the client is tested in five runtimes',
   () => {
     const names = runtimes.map(({ name }) => name);
 
-    expect(names).toEqual([expect.stringMatching(/^Node 24/), 'Node 20', 'Bun', 'Deno']);
+    expect(names).toEqual([
+      expect.stringMatching(/^Node 24/),
+      expect.stringMatching(/^Node with/),
+      'Node 20',
+      'Bun',
+      'Deno',
+    ]);
   },
 );
 

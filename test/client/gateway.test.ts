@@ -1,10 +1,13 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   clientCredentials,
   createUsers,
+  type Mirror,
   mirror,
   UnexpectedAnswer,
   type Users,
+  type UsersOptions,
 } from '../../infra/client/src/index.ts';
 import { findLink } from '../../infra/client/src/link.ts';
 import { startAcceptable } from '../accept/stage.ts';
@@ -72,11 +75,15 @@ const gateway = forAllTests(() =>
 const files = openFiles();
 afterAll(files.remove);
 
-const usersBehind = (answers: typeof respond | RawResponse) => {
+const usersBehind = (answers: typeof respond | RawResponse, options: Partial<UsersOptions> = {}) => {
   respond = typeof answers === 'function' ? answers : () => answers;
   requests = [];
-  return createUsers({ url: gateway.url, token: () => TOKEN, retry: { attempts: 2, pause: 1 } });
+  const retry = { attempts: 2, pause: 1 };
+  return createUsers({ url: gateway.url, token: () => TOKEN, retry, ...options });
 };
+const never = () => new Promise<never>(() => {});
+const pageTo = (reference: string, body: unknown = []) =>
+  answer(200, body, { link: `<${reference}>; rel="next"` });
 
 const reasonFor = (call: Promise<unknown>): Promise<Error> =>
   call.then(
@@ -302,6 +309,95 @@ describe('a Link', () => {
   ])('%j leads to %j', (header, target) => {
     expect(findLink(header, 'next')).toBe(target);
   });
+
+  const PATH = '/api/v1/users/changes';
+  test.each([
+    ...[
+      '?cursor=b',
+      'changes?cursor=b',
+      './changes?cursor=b#part',
+      `x${PATH}?cursor=b`,
+      `${PATH}/?cursor=b`,
+      '//other?cursor=b',
+    ],
+    ...[`/base${PATH}?cursor=b`, `//other${PATH}?cursor=b`, `http://other:1/x${PATH}?cursor=b`],
+  ])('to %s leads to the next page', async (reference) => {
+    const users = usersBehind(pageTo(reference), { url: `${gateway.url}/base` });
+
+    expect((await users.changePages({ from: 'a' }).next()).value?.cursor).toBe('b');
+  });
+
+  test.each([
+    ...['/other?cursor=b', 'other?cursor=b', '/api/v1/users/?cursor=b', 'urn:x?cursor=b'],
+    ...['http://[?cursor=b', 'http://other/?cursor=b', PATH, '#cursor=b'],
+  ])('to %s is an UnexpectedAnswer', async (reference) => {
+    expect(await reasonFor(usersBehind(pageTo(reference)).changePages().next())).toBeInstanceOf(
+      UnexpectedAnswer,
+    );
+  });
+});
+
+describe('an option', () => {
+  const times = [-1, 2_147_483_648, Number.NaN, Number.POSITIVE_INFINITY, '5', null];
+  const retries = [
+    ...['pause', 'longestPause', 'timeout'].flatMap((name) => times.map((time) => ({ [name]: time }))),
+    ...[0, -1, 1.5, Number.NaN, '3', null].map((attempts) => ({ attempts })),
+    ...[null, 5, []],
+  ];
+  const urls = ['', '/relative', 'ftp://a', 'https://name:word@a.example', 'https://a?a=b', undefined];
+  test.each<object>([
+    ...retries.map((retry) => ({ retry })),
+    ...urls.map((url) => ({ url })),
+    ...[{ token: 'word' }, { fetch: null }],
+  ])('%j that cannot work is refused when the client is made, without its value', (options) => {
+    expect(() => usersBehind(html(200), options)).toThrow(/^[a-zA-Z]+ must (?!.*(word|example))/);
+  });
+
+  test.each([{ pause: 0, longestPause: 0, timeout: 2_147_483_647 }, { attempts: Number.POSITIVE_INFINITY }])(
+    'retry: %j is accepted',
+    async (retry) => expect(await usersBehind(pageTo('?cursor=b'), { retry }).head()).toBe('b'),
+  );
+});
+
+describe('a time limit', () => {
+  test('and a signal cover the source of the token', async () => {
+    const limited = usersBehind(html(200), { token: never, retry: { attempts: 2, pause: 1, timeout: 50 } });
+    const signal = AbortSignal.timeout(50);
+
+    expect(await reasonFor(limited.head())).toMatchObject({ name: 'TimeoutError' });
+    expect(await reasonFor(usersBehind(html(200), { token: never }).head({ signal }))).toBe(signal.reason);
+  });
+
+  test('of 15 s covers the request for a token, also if its signal has no effect', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const source = clientCredentials({ url: gateway.url, clientId: 'c', fetch: never });
+    const reason = reasonFor(Promise.resolve(source()));
+    await vi.advanceTimersByTimeAsync(15_000);
+
+    expect(await reason).toMatchObject({ name: 'TimeoutError' });
+  });
+});
+
+const MIB = 2 ** 20;
+
+test('a response of 64 MiB is accepted, and a larger one is refused once', async () => {
+  const users = usersBehind(() => pageTo('?cursor=b', `[${' '.repeat(64 * MIB - 3 + requests.length)}]`));
+
+  expect(await users.head()).toBe('b');
+  expect((await reasonFor(users.head())).message).toBe('200: the response is larger than 64 MiB');
+  expect(requests).toHaveLength(2);
+});
+
+test('a token response of 1 MiB is accepted, and a larger one is refused', async () => {
+  const token = '{"access_token":"t","expires_in":0}';
+  usersBehind(() => answer(200, ' '.repeat(MIB - token.length - 1 + requests.length) + token));
+  const source = clientCredentials({ url: gateway.url, clientId: 'c' });
+
+  expect(await source()).toBe('t');
+  expect(await reasonFor(Promise.resolve(source()))).toMatchObject({
+    message: '200: the response is larger than 1 MiB',
+  });
 });
 
 /** A service with this number of users, whose gateway drops every Link. */
@@ -421,21 +517,106 @@ test.each([
 });
 
 test.each([[[], 15] as const, [['--wait', '1'], 1] as const])(
-  'users follow %j lets the service wait for %i s',
+  'users follow %j lets the service wait for %i s, and names itself in every request',
   async (words, seconds) => {
     const type = 'urn:svc:error:cursor_expired_error';
     const expired = JSON.stringify({ ...PROBLEM, type, status: 410, instance: '/api/v1/users/changes' });
-    usersBehind(answer(410, expired, { 'content-type': 'application/problem+json' }));
-    const variables = { USERS_URL: gateway.url, USERS_TOKEN: TOKEN };
+    usersBehind(({ target }) =>
+      target === '/token'
+        ? answer(200, { access_token: TOKEN })
+        : answer(410, expired, { 'content-type': 'application/problem+json' }),
+    );
+    const variables = {
+      ...{ USERS_URL: gateway.url, USERS_TOKEN_URL: `${gateway.url}/token` },
+      ...{ USERS_CLIENT_ID: 'a', USERS_CLIENT_SECRET: 'b' },
+    };
     const cursor = files.write('waiting', 'abc\n');
     const { code } = await runCommand(['follow', '--cursor', cursor, ...words], variables);
+    const agents = requests.map(({ fields }) => new Map(fields).get('user-agent'));
 
     expect(code).toBe(4);
+    expect(new Set(agents)).toEqual(
+      new Set([expect.stringMatching(/^user-management-service-client\/\d+\.\d+\.\d+/)]),
+    );
     expect(requests.map(({ target }) => target)).toEqual([
+      '/token',
       `/api/v1/users/changes?limit=1000&wait=${seconds}&cursor=abc`,
     ]);
   },
 );
+
+test.each([
+  ...[502, 503, 504].map((status) => [status, html(status), 600, 'a', 'a', 1] as const),
+  [504, html(504), 0, 'a', 'b', 2],
+  [503, answer(503, {}, { 'content-type': 'application/problem+json' }), 600, 'a', 'b', 2],
+  [500, html(500), 600, 'a', undefined, 1],
+  // Without a cursor, the page cannot have one. A second wait from `now` would skip changes.
+  [504, html(504), 600, undefined, 'b', 2],
+  [504, html(504), 600, 'now', 'b', 2],
+] as const)(
+  'a %i (%j) after %i ms of a wait of 1 s from %s leads to the cursor %s by %i requests',
+  async (_, response, delay, from, cursor, count) => {
+    const users = usersBehind(async () => {
+      if (requests.length > 1) return pageTo('?cursor=b');
+      await sleep(delay);
+      return response;
+    });
+    const page = users.changePages({ ...(from && { from }), follow: true, wait: 1 }).next();
+
+    expect((await page.catch(() => undefined))?.value?.cursor).toBe(cursor);
+    expect(requests).toHaveLength(count);
+  },
+);
+
+test.each([true, false])(
+  'a service that does not wait is asked with growing pauses (by an iterator for each page: %s)',
+  async (isNew) => {
+    const users = usersBehind(pageTo('?cursor=a'));
+    const options = { from: 'a', follow: true, signal: AbortSignal.timeout(1_500) };
+    let pages = users.changePages(options);
+    while (await pages.next().catch(() => false)) if (isNew) pages = users.changePages(options);
+
+    expect(requests.length).toBeGreaterThanOrEqual(3);
+    expect(requests.length).toBeLessThanOrEqual(6);
+  },
+);
+
+test.each(['cursor', 'ids', 'put', 'remove', 'keep', 1, 2, 3, 4])(
+  'a mirror that is aborted in the phase %s ends without an error, and does nothing more',
+  async (phase) => {
+    const leaving = new AbortController();
+    const done: (string | number)[] = [];
+    const reach = (step: string | number) => {
+      done.push(step);
+      if (step === phase) leaving.abort(new Error('left'));
+    };
+    const [cursor, put, remove, keep] = ['cursor', 'put', 'remove', 'keep'].map((name) => () => reach(name));
+    const ids = () => [OTHER].filter(() => reach('ids') ?? true);
+    const copy = { cursor, put, remove, keep, ids } as unknown as Mirror;
+    const users = usersBehind(({ target }) => {
+      reach(requests.length);
+      if (requests.length === phase) return never();
+      if (!target.includes('/changes')) return answer(200, [user()]);
+      return target.includes('=now') ? pageTo('?cursor=a') : pageTo('?cursor=b', [change()]);
+    });
+    await mirror(users, copy, { signal: leaving.signal });
+
+    expect(done.at(-1)).toBe(phase);
+  },
+);
+
+test('a mirror of a service without changes after its head reads the list again after pauses', async () => {
+  const type = 'urn:svc:error:cursor_expired_error';
+  const expired = { ...PROBLEM, type, status: 410, instance: '/api/v1/users/changes' };
+  const users = usersBehind(({ target }) => {
+    if (!target.includes('/changes')) return answer(200, [user()]);
+    if (target.includes('=now')) return pageTo('?cursor=b');
+    return answer(410, expired, { 'content-type': 'application/problem+json' });
+  });
+  await mirror(users, copyInMemory().copy, { signal: AbortSignal.timeout(1_000) });
+
+  expect(requests).toHaveLength(6);
+});
 
 test.each(['W/"1"', '"1-gzip"', 'W/"1;br"'])('the version of the entity tag %s is "1"', async (etag) => {
   const users = usersBehind(tagged(200, user(), { etag }));

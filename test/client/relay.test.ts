@@ -29,6 +29,7 @@ describe('a delivery', () => {
     expect(receiver.faults).toEqual([]);
     expect(request).toMatchObject({ method: 'POST', url: `/${HIDDEN}?key=${HIDDEN}` });
     expect(request.headers).toEqual({
+      'user-agent': expect.stringMatching(/^user-management-service-relay\/\d+\.\d+\.\d+/),
       'content-type': 'application/cloudevents+json',
       'content-length': String(lines[0]?.length),
       'webhook-id': changes[0]?.id,

@@ -1,5 +1,6 @@
 import { findLink } from './link.ts';
 import { type Problem, ProblemError } from './problem.ts';
+import { isOfSamePath, requestUrlOf } from './service-response.ts';
 
 /** Ends a request, or a sequence of requests. */
 export type Signal = { readonly signal?: AbortSignal };
@@ -21,15 +22,21 @@ export async function succeeded<Data>(
   throw new ProblemError(error as Problem, response.headers.get('x-request-id') ?? undefined);
 }
 
-/**
- * The query of the link to the next page of this path. Undefined without such a link. A proxy may have removed the beginning
- * of the path.
- */
-export function nextQuery({ headers }: Response, path: string): Record<string, string> | undefined {
-  const target = findLink(headers.get('link') ?? '', 'next');
-  if (target === undefined || !URL.canParse(target, 'http://service.invalid')) return undefined;
-  const { pathname, searchParams } = new URL(target, 'http://service.invalid');
-  // The id of a user may be in any case.
-  const isOfPath = `${pathname}/`.replace(/\/\/$/, '/').toLowerCase().endsWith(path.toLowerCase());
-  return isOfPath ? Object.fromEntries(searchParams) : undefined;
+/** The query of the link to the next page, which may be any reference of RFC 3986. Undefined without such a link. */
+export function nextQuery(response: Response): Record<string, string> | undefined {
+  const reference = findLink(response.headers.get('link') ?? '', 'next');
+  const url = requestUrlOf(response);
+  const target = parseUrl(reference, url);
+  if (reference === undefined || url === undefined || target === undefined) return undefined;
+  // Scheme and host are those of a server behind a proxy. The proxy may have removed the beginning of the path.
+  const hasPath = !/^(?:[^:/?#]+:)?(?:\/\/[^/?#]*)?(?:[?#]|$)/.test(reference);
+  return hasPath && !isOfSamePath(target.pathname, url) ? undefined : Object.fromEntries(target.searchParams);
+}
+
+function parseUrl(reference: string | undefined, base: string | undefined): URL | undefined {
+  try {
+    return new URL(String(reference), base);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,4 +1,6 @@
-import { excerpt, UnexpectedAnswer } from './problem.ts';
+import { excerpt, refuseWrongAddress, UnexpectedAnswer, WrongValue } from './problem.ts';
+import { parseJson, readContent } from './response-content.ts';
+import { withTimeLimit } from './time-limit.ts';
 
 /** A source of access tokens. `refused` is a token that the service refused: the source must return another one. */
 export type TokenSource = (refused?: string) => string | Promise<string>;
@@ -18,16 +20,21 @@ export type ClientCredentials = {
 
 /** In milliseconds. A token is renewed so long before it expires, or a tenth of its lifetime, if that is shorter. */
 const MARGIN = 30_000;
+const TIME_LIMIT_MS = 15_000;
+const MAX_MIB = 1;
 
 /** Tokens by the client credentials grant (RFC 6749 section 4.4): one at a time, renewed before it expires. */
 export function clientCredentials(credentials: ClientCredentials): TokenSource {
+  refuseWrongAddress('the url of the client credentials', credentials?.url);
+  if (typeof credentials.clientId !== 'string') throw new WrongValue('clientId must be a text');
   let current: { readonly token: string; readonly renewAt: number } | undefined;
   let underWay: Promise<string> | undefined;
 
   async function renew(): Promise<string> {
     const asked = Date.now();
-    const { access_token, expires_in } = await askForToken(credentials);
-    const life = (expires_in ?? 300) * 1000;
+    const ask = (signal: AbortSignal) => askForToken(credentials, signal);
+    const { access_token, expires_in } = await withTimeLimit(TIME_LIMIT_MS, undefined, ask);
+    const life = (expires_in >= 0 ? expires_in : 300) * 1000;
     current = { token: access_token, renewAt: asked + life - Math.min(MARGIN, life / 10) };
     return access_token;
   }
@@ -41,9 +48,9 @@ export function clientCredentials(credentials: ClientCredentials): TokenSource {
   };
 }
 
-type TokenAnswer = { readonly access_token: string; readonly expires_in: number | undefined };
+type TokenAnswer = { readonly access_token: string; readonly expires_in: number };
 
-async function askForToken(credentials: ClientCredentials): Promise<TokenAnswer> {
+async function askForToken(credentials: ClientCredentials, signal: AbortSignal): Promise<TokenAnswer> {
   const { url, clientId, clientSecret, scope, authenticateBy = 'basic', parameters } = credentials;
   const isBasic = clientSecret !== undefined && authenticateBy === 'basic';
   const response = await (credentials.fetch ?? fetch)(url, {
@@ -62,17 +69,17 @@ async function askForToken(credentials: ClientCredentials): Promise<TokenAnswer>
     }).toString(),
     // The secret is sent to this server only.
     redirect: 'manual',
-    signal: AbortSignal.timeout(15_000),
+    signal,
   });
-  const answer = ((await response.json().catch(() => null)) ?? {}) as Readonly<Record<string, unknown>>;
-  const { access_token, expires_in, error } = answer;
+  const text = await new Response(await readContent(response, MAX_MIB)).text();
+  const { access_token, expires_in, error } = Object(parseJson(text));
   if (response.ok && typeof access_token === 'string' && access_token !== '')
-    return { access_token, expires_in: expires_in == null ? undefined : Number(expires_in) };
+    return { access_token, expires_in: expires_in == null ? Number.NaN : Number(expires_in) };
   const reason =
     typeof error === 'string'
       ? excerpt(error, clientSecret ? [clientSecret] : [])
       : 'the response is not a token response of OAuth 2.0';
-  throw new UnexpectedAnswer(response.status, `no token from ${url}: ${reason}`);
+  throw new UnexpectedAnswer(response.status, `no token from ${url.replace(/[?#].*/s, '')}: ${reason}`);
 }
 
 /** Form-encoded (RFC 6749 section 2.3.1). */

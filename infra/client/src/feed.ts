@@ -3,6 +3,7 @@ import { nextQuery, type Signal, succeeded, type Taken } from './answers.ts';
 import { WrongValue } from './problem.ts';
 import type { components, paths } from './schema.ts';
 import { unexpected } from './service-response.ts';
+import { sleep } from './time-limit.ts';
 
 /** A change of a user, a CloudEvent. */
 export type Change = components['schemas']['Change'];
@@ -46,42 +47,50 @@ const MAX_WAIT_SECONDS = 20;
 /** Some gateways end a request after 20 s. */
 const DEFAULT_WAIT_SECONDS = 15;
 
+/** In milliseconds: a wait that ends sooner without a change has ended at once. */
+const AT_ONCE_MS = 500;
+const LONGEST_PAUSE_MS = 5_000;
+
 /** Returns the functions that read the changes. */
 export function feedOf(api: Client<paths>): Feed {
+  /** How many waits in a row have ended at once without a change, by cursor. Every page may have an iterator of its own. */
+  const endedAtOnce = new Map<string | undefined, number>();
+
   async function read(query: FeedQuery, options: Signal): Promise<ChangePage> {
-    return pageOf(
-      await succeeded(api.GET(FEED, { params: { query }, ...options })),
-      `${FEED}/`,
-      query.cursor,
-    );
+    const { cursor, wait } = query;
+    const count = endedAtOnce.get(cursor) ?? 0;
+    const longest = Math.min(100 * 2 ** count, LONGEST_PAUSE_MS);
+    // The service did not wait twice. It has too many waiting requests, or its feed went back.
+    if (wait && count >= 2) await sleep(longest * (0.5 + Math.random() / 2), options.signal);
+    const begin = performance.now();
+    const page = pageOf(await succeeded(api.GET(FEED, { params: { query }, ...options })), cursor);
+    if (wait && page.cursor === cursor && performance.now() - begin < AT_ONCE_MS)
+      endedAtOnce.set(cursor, count + 1);
+    else endedAtOnce.delete(cursor);
+    return page;
   }
 
   async function* changePages(given: FeedOptions = {}): AsyncGenerator<ChangePage, void> {
-    const {
-      from,
-      follow = false,
-      wait = DEFAULT_WAIT_SECONDS,
-      limit = PAGE,
-      excludeActor,
-      ...options
-    } = given;
+    const { from, follow, wait = DEFAULT_WAIT_SECONDS, limit = PAGE, excludeActor, ...options } = given;
     // With 0, a reader that follows the changes would ask for them without a pause.
     if (!Number.isInteger(wait) || wait < 1 || wait > MAX_WAIT_SECONDS)
       throw new WrongValue(`wait must be an integer from 1 to ${MAX_WAIT_SECONDS}`);
-    const always = {
-      limit,
-      ...(follow && { wait }),
-      // A value that is given and undefined is refused: it would mean other changes.
-      ...('excludeActor' in given && { exclude_actor: excludeActor }),
-    } as FeedQuery;
-    const first = ('from' in given ? { ...always, cursor: from } : always) as FeedQuery;
-    for (let { cursor } = first; ; ) {
-      const page = await read(cursor === undefined ? first : { ...always, cursor }, options);
+    for (let start = (('from' in given) ? { cursor: from } : {}) as { cursor?: string }; ; ) {
+      const { cursor } = start;
+      const query = {
+        limit,
+        // If a response is lost, the changes during a wait from `now` would be skipped.
+        ...(follow && cursor !== 'now' && { wait }),
+        // A value that is given and undefined is refused: it would mean other changes.
+        ...('excludeActor' in given && { exclude_actor: excludeActor }),
+        ...start,
+      } as FeedQuery;
+      const page = await read(query, options);
       // With `excludeActor`, a page may be empty before the end of the feed. At the end the cursor stays the same.
       const isEnd = page.changes.length === 0 && page.cursor === cursor;
       if (isEnd && !follow) return;
       yield page;
-      cursor = page.cursor;
+      start = { cursor: page.cursor };
     }
   }
 
@@ -95,7 +104,7 @@ export function feedOf(api: Client<paths>): Feed {
         const path = { user_id: id };
         const call = api.GET('/api/v1/users/{user_id}/changes', { params: { path, query }, ...options });
         const taken = await succeeded(call);
-        const { changes, cursor } = pageOf(taken, `/api/v1/users/${id}/changes/`, query.cursor);
+        const { changes, cursor } = pageOf(taken, query.cursor);
         if (changes.length === 0) return;
         if (changes.some(({ subject }) => subject !== id.toLowerCase()))
           throw unexpected(taken.response, 'the changes of another user');
@@ -108,8 +117,8 @@ export function feedOf(api: Client<paths>): Feed {
 }
 
 /** The page that the service returned after a cursor. Every page has a link, because changes go on. */
-function pageOf({ data, response }: Taken<Change[]>, path: string, after: string | undefined): ChangePage {
-  const { cursor } = nextQuery(response, path) ?? {};
+function pageOf({ data, response }: Taken<Change[]>, after: string | undefined): ChangePage {
+  const { cursor } = nextQuery(response) ?? {};
   if (!cursor) throw unexpected(response, 'changes without a link to the next page');
   if (data.length > 0 && cursor === after)
     throw unexpected(response, 'changes whose link leads to themselves');

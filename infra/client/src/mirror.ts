@@ -1,6 +1,7 @@
 import type { Signal } from './answers.ts';
 import type { Change } from './feed.ts';
 import { isProblem } from './problem.ts';
+import { sleep } from './time-limit.ts';
 import type { User, Users } from './users.ts';
 
 type Awaitable<Value> = Value | Promise<Value>;
@@ -20,6 +21,8 @@ export type Mirror = {
 type MirrorOptions = Signal & {
   /** Whether to continue for ever. Otherwise it ends when the copy is up to date. */
   readonly follow?: boolean;
+  /** Maximum number of seconds for which a request waits for changes, from 1 to 20. The default is 15. */
+  readonly wait?: number;
   /** Whether a copy with users may become empty, because the service has none. */
   readonly allowEmpty?: boolean;
 };
@@ -34,24 +37,47 @@ const MAX_IDS = 100;
  */
 export async function mirror(
   users: Users,
-  copy: Mirror,
-  { follow = true, allowEmpty = false, signal }: MirrorOptions = {},
+  given: Mirror,
+  { follow = true, allowEmpty = false, wait, signal }: MirrorOptions = {},
 ): Promise<void> {
+  const copy = untilAborted(given, signal);
   const options = signal ? { signal } : {};
-  for (;;) {
+  const feed = { follow, ...(wait !== undefined && { wait }), ...options };
+  for (let expirations = 0; ; expirations += 1) {
     try {
-      const from = (await copy.cursor()) ?? (await copyAll(users, copy, allowEmpty, options));
-      for await (const { changes, cursor } of users.changePages({ from, follow, ...options })) {
+      // The changes after the list may expire only while it is read, or at a service that lost changes again.
+      if (expirations > 1) await sleep(Math.min(1_000 * 2 ** expirations, 60_000), signal);
+      const kept = expirations === 0 ? await copy.cursor() : undefined;
+      const from = kept ?? (await copyAll(users, copy, allowEmpty, options));
+      for await (const { changes, cursor } of users.changePages({ from, ...feed })) {
         await apply(changes, users, copy, options);
         await copy.keep(cursor);
+        expirations = 0;
       }
       return;
     } catch (error) {
       if (signal?.aborted) return;
       if (!isProblem(error, 'cursor_expired_error')) throw error;
-      await copyAll(users, copy, allowEmpty, options);
     }
   }
+}
+
+/** The copy, of which no operation begins after the abort. */
+function untilAborted(copy: Mirror, signal: AbortSignal | undefined): Mirror {
+  /** The same value, unless the signal has aborted. */
+  const checked = <Value>(value: Value): Value => {
+    if (signal?.aborted) throw signal.reason;
+    return value;
+  };
+  return {
+    cursor: () => copy.cursor(),
+    async *ids() {
+      for await (const id of checked(copy).ids()) yield checked(id);
+    },
+    put: async (user) => copy.put(checked(user)),
+    remove: async (id) => copy.remove(checked(id)),
+    keep: async (cursor) => copy.keep(checked(cursor)),
+  };
 }
 
 /** Returns the cursor from before the list, so that all later changes are read afterwards. */

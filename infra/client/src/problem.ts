@@ -75,6 +75,23 @@ export class UnexpectedAnswer extends Error {
 /** A value that cannot be sent. It is refused before anything is sent. */
 export class WrongValue extends TypeError {}
 
+/** Whether a value has members: a list, a Map or a Date has none. */
+export function isObject(value: unknown): value is object {
+  return Object.prototype.toString.call(value) === '[object Object]';
+}
+
+/**
+ * Refuses an address to which no request can be sent, with credentials in it, too. In a browser it may be relative.
+ *
+ * @throws {WrongValue} without the address, which may have a secret
+ */
+export function refuseWrongAddress(name: string, address: unknown): void {
+  try {
+    if (typeof address === 'string' && /^https?:/.test(new Request(address).url)) return;
+  } catch {}
+  throw new WrongValue(`${name} must be an http(s) URL without credentials`);
+}
+
 /** The beginning of a text without control characters, and without the secrets, their parts and their usual encodings. */
 export function excerpt(whole: string, secrets: readonly string[] = []): string {
   const ascii = secrets.filter((secret) => /^[ -~]+$/.test(secret));

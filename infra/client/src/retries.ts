@@ -1,20 +1,24 @@
 import { UnexpectedAnswer, WrongValue } from './problem.ts';
 import { type CopyRequest, readForCopies } from './request-copies.ts';
+import { readContent } from './response-content.ts';
+import { MAX_TIMER_MS, sleep, withTimeLimit } from './time-limit.ts';
 
 /** How often a request is sent, and how long the pauses are. */
 export type RetryOptions = {
-  /** Maximum number of attempts; 1 never repeats a request. */
+  /** Maximum number of attempts, or Infinity; 1 never repeats a request. */
   readonly attempts?: number;
   /** The first pause in milliseconds, if the service names none. Each later one is up to twice as long. */
   readonly pause?: number;
-  /** The longest pause in milliseconds, whatever the service names. */
+  /** The longest pause in milliseconds, also if `Retry-After` names a longer one. */
   readonly longestPause?: number;
-  /** Time limit of an attempt in milliseconds. */
+  /** Time limit of an attempt in milliseconds, with the time that its token takes. */
   readonly timeout?: number;
 };
 
 /** Statuses of a service, or of a gateway in front of it, that cannot respond now. */
 const LATER = new Set([429, 502, 503, 504]);
+/** A larger response is not the service's. A page of 1,000 users has at most 5 MiB. */
+const MAX_MIB = 64;
 
 /**
  * Repeats a request while the service cannot respond or the response is lost, if it reads, changes or deletes, or
@@ -24,28 +28,35 @@ export function sendAgain(
   send: (copy: CopyRequest, original: Request) => Promise<Response>,
   { attempts = 4, pause = 200, longestPause = 30_000, timeout = 60_000 }: RetryOptions = {},
 ): (request: Request) => Promise<Response> {
+  refuseWrongAttempts(attempts);
+  for (const [name, value] of Object.entries({ pause, longestPause, timeout }))
+    if (typeof value !== 'number' || !(value >= 0 && value <= MAX_TIMER_MS))
+      throw new WrongValue(`${name} must be from 0 to ${MAX_TIMER_MS}`);
+
   return async (request) => {
     const copy = await readForCopies(request);
     const most = request.method === 'POST' && !request.headers.has('idempotency-key') ? 1 : attempts;
     for (let attempt = 1; ; attempt += 1) {
-      const limit = startLimit(timeout);
-      const signal = AbortSignal.any([request.signal, limit.signal]);
-      const answer = await receive(send(() => copy({ signal }), request))
-        .catch((error: unknown) => {
-          if (attempt === most || request.signal.aborted || isRefusedToken(error)) throw error;
-          return undefined;
-        })
-        .finally(limit.clear);
-      if (answer && (attempt === most || !isForLater(answer))) {
+      const begin = performance.now();
+      const receive = async (signal: AbortSignal) =>
+        withContent(await send((init) => copy({ signal, ...init }), request));
+      const answer = await withTimeLimit(timeout, request.signal, receive).catch((error: unknown) => {
+        if (attempt === most || request.signal?.aborted || isRefusedToken(error)) throw error;
+        return undefined;
+      });
+      if (answer && isEndOfWait(request.url, answer, performance.now() - begin)) {
+        const page = emptyPage(request.url);
+        if (page) return page;
+        attempt = 0;
+      } else if (answer && (attempt === most || !isForLater(answer))) {
         return attempt > 1 ? marked(answer) : answer;
-      }
-      await sleep(pauseBefore(answer, attempt), request.signal);
+      } else await sleep(pauseBefore(answer, attempt), request.signal);
     }
   };
 
   function pauseBefore(answer: Response | undefined, attempt: number): number {
     const asked = parseRetryAfter(answer?.headers.get('retry-after') ?? '');
-    const own = Math.random() * pause * 2 ** attempt;
+    const own = Math.random() * pause * 2 ** Math.min(attempt, 31);
     return Math.min(asked >= 0 ? asked + own : own, longestPause);
   }
 }
@@ -59,24 +70,37 @@ export function parseRetryAfter(text: string): number {
     : Number.NaN;
 }
 
-/**
- * A time limit that `clear` ends. The signal of `AbortSignal.timeout` would keep each request in memory until its time is up,
- * although the response has arrived.
- */
-function startLimit(milliseconds: number) {
-  const controller = new AbortController();
-  const expire = () => controller.abort(new DOMException('The attempt took too long.', 'TimeoutError'));
-  const timer = setTimeout(expire, milliseconds);
-  return { signal: controller.signal, clear: () => clearTimeout(timer) };
+/** Values of callers without types, too. */
+export function refuseWrongAttempts(attempts: unknown): void {
+  if (attempts !== Number.POSITIVE_INFINITY && !(Number.isInteger(attempts) && (attempts as number) >= 1))
+    throw new WrongValue('attempts must be an integer from 1, or Infinity');
 }
 
 /** The response with its whole content. A response that breaks off counts as lost. */
-async function receive(sending: Promise<Response>): Promise<Response> {
-  const answer = await sending;
+async function withContent(answer: Response): Promise<Response> {
   // A redirect that is not followed has no status in some runtimes, and cannot be copied.
   if (answer.body === null || answer.status === 0) return answer;
-  const content = await answer.arrayBuffer();
+  const content = await readContent(answer, MAX_MIB);
   return new Response(content.byteLength === 0 ? null : content, answer);
+}
+
+/**
+ * Whether a gateway has ended a request that waits for changes. A failure of the gateway would have come earlier than after
+ * half of the wait. A problem document is the service's.
+ */
+export function isEndOfWait(url: string, { status, headers }: Response, milliseconds: number): boolean {
+  const wait = Number(new URL(url).searchParams.get('wait')) * 1000;
+  const isOfGateway = status >= 502 && !headers.get('content-type')?.startsWith('application/problem+json');
+  return isOfGateway && status <= 504 && wait > 0 && milliseconds > wait / 2;
+}
+
+/** A page without a change, whose link leads to the same cursor. Undefined without one, and for `now`, which moves on. */
+function emptyPage(url: string): Response | undefined {
+  const { search, searchParams } = new URL(url);
+  if ([null, 'now'].includes(searchParams.get('cursor'))) return undefined;
+  return new Response('[]', {
+    headers: { 'content-type': 'application/json', link: `<${search}>; rel="next"` },
+  });
 }
 
 /** Whether the authorization server refuses to issue a token, or the token cannot be sent, as it will again. */
@@ -99,19 +123,4 @@ function marked(answer: Response): Response {
 /** Whether the request was repeated, so that this may be the response to its own effect. */
 export function wasSentAgain(answer: Response): boolean {
   return again.has(answer);
-}
-
-function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
-    const stop = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', stop);
-      resolve();
-    }, milliseconds);
-    signal.addEventListener('abort', stop, { once: true });
-  });
 }

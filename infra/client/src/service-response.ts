@@ -2,6 +2,7 @@ import type { MiddlewareCallbackParams } from 'openapi-fetch';
 import { tokensOf } from './authorize.ts';
 import { Problem as isProblem, OPERATIONS } from './checks.ts';
 import { type Problem, UnexpectedAnswer, WrongValue } from './problem.ts';
+import { parseJson } from './response-content.ts';
 
 type Call = MiddlewareCallbackParams;
 /** A check of a schema, and the faults that it found last. */
@@ -14,7 +15,8 @@ type Operation = Readonly<Record<Place, Check>> & {
   readonly responses: Readonly<Record<string, Readonly<Record<string, Check>>>>;
 };
 
-const refusals = new WeakMap<Response, (reason: string) => UnexpectedAnswer>();
+type Received = { readonly url: string; readonly createError: (reason: string) => UnexpectedAnswer };
+const received = new WeakMap<Response, Received>();
 
 /**
  * Refuses values that the OpenAPI document does not allow in a path, a query or a header, before anything is sent. A value
@@ -46,10 +48,11 @@ export async function acceptResponse(call: Call & { readonly response: Response 
   const createError = (reason: string) =>
     new UnexpectedAnswer(status, reason, {
       contentType: headers.get('content-type') ?? '',
-      content: `${headers.get('location') ?? ''} ${text}`,
+      // Of an address, a message has no query.
+      content: `${(headers.get('location') ?? '').replace(/[?#].*/s, '')} ${text}`,
       secrets: tokensOf(request),
     });
-  refusals.set(response, createError);
+  received.set(response, { url: request.url, createError });
   const type = headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
   const isRefusal = status >= 400 && type === 'application/problem+json';
   const declared = isRefusal ? { [type]: isProblem as Check } : operation.responses[status];
@@ -69,7 +72,19 @@ export async function acceptResponse(call: Call & { readonly response: Response 
 
 /** The error for a response that has the form of the service's, and cannot be the service's. */
 export function unexpected(response: Response, reason: string): UnexpectedAnswer {
-  return refusals.get(response)?.(reason) ?? new UnexpectedAnswer(response.status, reason);
+  return received.get(response)?.createError(reason) ?? new UnexpectedAnswer(response.status, reason);
+}
+
+/** The address of the request that got this response. */
+export function requestUrlOf(response: Response): string | undefined {
+  return received.get(response)?.url;
+}
+
+/** Whether a path ends with the path that the service has for the request. The id of a user may be in any case. */
+export function isOfSamePath(path: string, requestUrl: string): boolean {
+  const { pathname } = new URL(requestUrl);
+  const comparable = (one: string) => `${one}/`.replace(/\/\/$/, '/').toLowerCase();
+  return comparable(path).endsWith(comparable(pathname.slice(pathname.lastIndexOf('/api/v1/'))));
 }
 
 /** What is wrong with the value of a parameter; undefined if nothing is. */
@@ -92,17 +107,6 @@ function faultOf(check: Check, value: unknown): string | undefined {
  * of a path, which does not mean that there is no such user.
  */
 function isAbout({ type, status, instance }: Problem, received: number, { url }: Request): boolean {
-  const { pathname } = new URL(url);
-  const path = pathname.slice(pathname.lastIndexOf('/api/v1/'));
-  const isOfPath =
-    status !== 404 || `${instance}/`.replace(/\/\/$/, '/').endsWith(`${path}/`.replace(/\/\/$/, '/'));
+  const isOfPath = status !== 404 || isOfSamePath(instance, url);
   return type.startsWith('urn:svc:error:') && status === received && isOfPath;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -3,10 +3,11 @@ import { nextQuery, type Signal, succeeded, type Taken } from './answers.ts';
 import { authorize } from './authorize.ts';
 import type { TokenSource } from './client-credentials.ts';
 import { type Feed, feedOf } from './feed.ts';
-import { isProblem, WrongValue } from './problem.ts';
-import { type RetryOptions, sendAgain, wasSentAgain } from './retries.ts';
+import { isObject, isProblem, refuseWrongAddress, WrongValue } from './problem.ts';
+import { type RetryOptions, refuseWrongAttempts, sendAgain, wasSentAgain } from './retries.ts';
 import type { components, paths } from './schema.ts';
 import { acceptResponse, refuseWrongValues, unexpected } from './service-response.ts';
+import { sleep } from './time-limit.ts';
 
 /** A user, as in a response. */
 export type User = components['schemas']['UserRead'];
@@ -74,8 +75,20 @@ const ALL = '/api/v1/users/';
 const ONE = '/api/v1/users/{user_id}';
 const BATCH = '/api/v1/users/batch';
 
-/** The users of the service at `url`. */
-export function createUsers({ url, token, retry, fetch: given = fetch }: UsersOptions): Users {
+/** In milliseconds, between two attempts of `update`. */
+const LONGEST_PAUSE_MS = 1_000;
+
+/**
+ * The users of the service at `url`.
+ *
+ * @throws {TypeError} for options that cannot work
+ */
+export function createUsers({ url, token, retry = {}, fetch: given = fetch }: UsersOptions): Users {
+  refuseWrongAddress('url', url);
+  if (/[?#]/.test(url)) throw new WrongValue('url must not have a query or a fragment');
+  if (typeof token !== 'function') throw new WrongValue('token must be a function that returns a token');
+  if (typeof given !== 'function') throw new WrongValue('fetch must be a function');
+  if (!isObject(retry)) throw new WrongValue('retry must be an object');
   const send = authorize((request) => given(request), token);
   const api = createClient<paths>({
     baseUrl: url.replace(/\/+$/, ''),
@@ -156,6 +169,7 @@ export function createUsers({ url, token, retry, fetch: given = fetch }: UsersOp
     },
     change,
     async update(id, decide, { attempts = 10, ...options } = {}) {
+      refuseWrongAttempts(attempts);
       for (let attempt = 1; ; attempt += 1) {
         const user = await get(id, options);
         const wanted = await decide(user);
@@ -164,6 +178,7 @@ export function createUsers({ url, token, retry, fetch: given = fetch }: UsersOp
           return await change(id, wanted, { ifVersion: user.version, ...options });
         } catch (error) {
           if (!isProblem(error, 'precondition_failed_error') || attempt === attempts) throw error;
+          await sleep(Math.random() * Math.min(2 ** attempt, LONGEST_PAUSE_MS), options.signal);
         }
       }
     },
@@ -176,8 +191,7 @@ export function createUsers({ url, token, retry, fetch: given = fetch }: UsersOp
     },
     async *list(filter = {}, options = {}) {
       // A list, a Map or a Date has no filters, and would select all users.
-      if (Object.prototype.toString.call(filter) !== '[object Object]')
-        throw new WrongValue('the filter must be an object');
+      if (!isObject(filter)) throw new WrongValue('the filter must be an object');
       if (Array.isArray(filter.ids) && filter.ids.length === 0) return;
       const first = { limit: 100, ...filter };
       const { limit, sort = 'created_at' } = first;
@@ -194,9 +208,10 @@ export function createUsers({ url, token, retry, fetch: given = fetch }: UsersOp
           yield user;
           last = user;
         }
-        const next = nextQuery(response, ALL);
+        const next = nextQuery(response);
         if (next) {
           if (!next.cursor && !next.skip) throw unexpected(response, 'a link without a cursor');
+          if (data.length === 0) throw unexpected(response, 'a page without users that is not the last one');
           query = next.cursor ? { ...first, cursor: next.cursor } : { ...first, skip: Number(next.skip) };
           isRepeated = false;
           continue;
@@ -221,8 +236,12 @@ type Conditional = Signal & { readonly ifVersion?: string };
 
 // An option that is given and undefined is refused: a random key, or no condition, would not be what the caller means.
 const keyed = (given: Keyed) => ({
-  header: { 'Idempotency-Key': 'key' in given ? given.key : crypto.randomUUID() },
+  header: { 'Idempotency-Key': 'key' in given ? given.key : randomKey() },
 });
+
+/** Browsers have `crypto.randomUUID` only in pages that came by HTTPS. */
+const randomKey = () =>
+  [...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(16)).join('-');
 
 const about = (id: string, given: Conditional = {}) => ({
   path: { user_id: id },

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { VERSION } from '../checks.ts';
 import { clientCredentials, type TokenSource } from '../client-credentials.ts';
-import type { RetryOptions } from '../retries.ts';
+import { isEndOfWait, type RetryOptions } from '../retries.ts';
 import { createUsers, type Users } from '../users.ts';
 import { EXIT, Failure, isMissing, reasonOf } from './failure.ts';
 
@@ -68,6 +69,7 @@ function readSettings(settings: Variables): Service {
       url: USERS_TOKEN_URL ?? '',
       clientId: USERS_CLIENT_ID ?? '',
       clientSecret: USERS_CLIENT_SECRET ?? '',
+      fetch: fetchAsCommand,
       ...(USERS_SCOPE && { scope: USERS_SCOPE }),
       ...(USERS_AUDIENCE && { parameters: { audience: USERS_AUDIENCE } }),
     }),
@@ -104,6 +106,13 @@ function readDevelopment(): { readonly url: string; readonly token: string } | u
   }
 }
 
+/** Some firewalls refuse requests without a `User-Agent`, or with that of a runtime. */
+const fetchAsCommand: typeof fetch = (input, init) => {
+  const request = input instanceof Request ? input : new Request(input, init);
+  request.headers.set('user-agent', `user-management-service-client/${VERSION}`);
+  return fetch(request);
+};
+
 /** `fetch`, which reports once when the service has been unavailable for a second, and once when it responds again. */
 function reportOutages({ say, isEndless }: Patience): typeof fetch {
   let since: number | undefined;
@@ -117,9 +126,11 @@ function reportOutages({ say, isEndless }: Patience): typeof fetch {
   }
 
   return async (input, init) => {
+    const begin = performance.now();
     try {
-      const response = await fetch(input, init);
-      if ([429, 502, 503, 504].includes(response.status)) fail(`${response.status}`);
+      const response = await fetchAsCommand(input, init);
+      const isLate = isEndOfWait((input as Request).url, response, performance.now() - begin);
+      if ([429, 502, 503, 504].includes(response.status) && !isLate) fail(`${response.status}`);
       else {
         if (isReported) say('The service responds again.');
         since = undefined;

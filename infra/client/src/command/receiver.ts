@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { request as requestByHttp } from 'node:http';
 import { request as requestByHttps } from 'node:https';
+import { VERSION } from '../checks.ts';
 import { isAddress, type Variables } from './connection.ts';
 import { EXIT, Failure } from './failure.ts';
 
@@ -56,6 +57,7 @@ export function send({ url, keys }: Receiver, id: string, body: string, signal: 
   const content = `${id}.${timestamp}.${body}`;
   const sign = (key: Buffer) => `v1,${createHmac('sha256', key).update(content).digest('base64')}`;
   const headers = {
+    'user-agent': `user-management-service-relay/${VERSION}`,
     'content-type': 'application/cloudevents+json',
     'content-length': Buffer.byteLength(body),
     'webhook-id': id,
