@@ -7,6 +7,7 @@ import {
   mayConcernOneItem,
   PendingStatement,
   type Row,
+  type SendOptions,
   type StatementText,
 } from './sessions/index.ts';
 
@@ -33,9 +34,9 @@ class ItemQueue {
   readonly waiting = new ChurningSet<BatchItem>();
   /** Whether a batch is taken from the waiting items at the end of this pass of the event loop. */
   isScheduled = false;
-  /** Numbers of batches in progress, and of those among them that are late. */
-  batches = 0;
-  late = 0;
+  /** Those in progress, and those among them that are late. */
+  readonly batches = new Set<Batch>();
+  readonly late = new Set<Batch>();
 }
 
 const MAX_READS = 256;
@@ -87,7 +88,7 @@ export class Batcher implements Executor {
   #schedule(queue: ItemQueue): void {
     const { waiting, isScheduled, batches, late } = queue;
     const { areWrites, maxBatches } = this.#options;
-    const isFull = batches >= maxBatches || (areWrites && batches > late);
+    const isFull = batches.size >= maxBatches || (areWrites && batches.size > late.size);
     if (isScheduled || isFull || waiting.size === 0) return;
     queue.isScheduled = true;
     atEndOfPass(() => this.#sendBatch(queue));
@@ -95,19 +96,19 @@ export class Batcher implements Executor {
 
   #sendBatch(queue: ItemQueue): void {
     queue.isScheduled = false;
-    queue.batches += 1;
-    let late = 0;
+    const batch = this.#takeBatch(queue.waiting);
+    queue.batches.add(batch);
     const timer = setTimeout(() => {
-      late = 1;
-      queue.late += 1;
+      queue.late.add(batch);
       this.#schedule(queue);
     }, LATE_MS);
-    void this.#carryOut(this.#takeBatch(queue.waiting)).then(() => {
+    const onEnd = () => {
       clearTimeout(timer);
-      queue.batches -= 1;
-      queue.late -= late;
+      queue.batches.delete(batch);
+      queue.late.delete(batch);
       this.#schedule(queue);
-    });
+    };
+    void this.#carryOut(batch, { onLate: onEnd }).then(onEnd);
     this.#schedule(queue);
   }
 
@@ -128,11 +129,11 @@ export class Batcher implements Executor {
   }
 
   /** Resolves when each item has its result. A batch is empty if its items have expired. */
-  #carryOut(batch: Batch): Promise<unknown> {
+  #carryOut(batch: Batch, options?: SendOptions): Promise<unknown> {
     const [first] = batch;
     if (!first) return Promise.resolve();
     const deadline = Math.max(...batch.map((item) => item.deadline));
-    return this.#executor.send(first.text, mergeValues(batch), deadline).then(
+    return this.#executor.send(first.text, mergeValues(batch), deadline, options).then(
       (rows) => resolveAll(batch, rows),
       (fault) => this.#onFault(batch, fault),
     );

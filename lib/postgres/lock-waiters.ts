@@ -23,7 +23,7 @@ export class LockWaiters implements Executor {
   async send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]> {
     for (let lockWait = FIRST_TRY_MS; ; lockWait = Math.min(lockWait * 2, MAX_TRY_MS)) {
       const left = Math.max(deadline - performance.now(), 0);
-      const tryOnce = () => this.#executor.send(text, values, deadline, lockWait);
+      const tryOnce = () => this.#executor.send(text, values, deadline, { maxLockWait: lockWait });
       try {
         return await this.#tries.run(left, tryOnce, lockWait);
       } catch (fault) {

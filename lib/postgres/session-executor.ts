@@ -13,7 +13,6 @@ import {
   refusals,
   SESSION,
   type Session,
-  type StatementText,
 } from './sessions/index.ts';
 
 type SessionExecutorOptions = {
@@ -40,8 +39,6 @@ export const LOCK_GRACE_MS = 200;
 const SHARED_LOCK_TIMEOUT_MS = '20';
 
 class QueuedStatement extends PendingStatement {
-  /** Maximum time of its wait for a lock, in milliseconds. */
-  maxLockWait: number | undefined;
   sentOver: Pipeline | undefined;
 }
 
@@ -72,17 +69,11 @@ export class SessionExecutor implements Executor {
     options.peers.add(this);
   }
 
-  /** As `Executor`. With a depth of 1, `maxLockWait` limits the statement's wait for a lock, in milliseconds. */
-  send(
-    text: StatementText,
-    values: readonly unknown[],
-    deadline: number,
-    maxLockWait?: number,
-  ): Promise<readonly Row[]> {
+  send(...given: Parameters<Executor['send']>): Promise<readonly Row[]> {
+    const [text, , deadline] = given;
     if (this.#refuse) return Promise.reject(this.#refuse());
     if (deadline <= performance.now()) return Promise.reject(refusals.timeLimitReached());
-    const statement = new QueuedStatement(text, values, deadline);
-    statement.maxLockWait = maxLockWait;
+    const statement = new QueuedStatement(...given);
     this.#queue.add(statement);
     this.#sendQueued();
     if (!text.isRead && !statement.isSent && this.#isHopeless()) {
@@ -192,10 +183,11 @@ export class SessionExecutor implements Executor {
     for (const peer of this.#options.peers) yield* peer.#pipelines;
   }
 
-  /** Number of further sessions, apart from those that PostgreSQL has not closed yet. Those at other hosts do not count. */
+  /** Number of further sessions. Those that PostgreSQL has not closed yet count; late ones, and those at other hosts, do not. */
   get #missing(): number {
     let count = 0;
-    for (const { session } of this.#pipelines) if (session.at === this.#hosts.inUse) count += 1;
+    for (const { session } of this.#pipelines)
+      if (session.at === this.#hosts.inUse && !session.isLate) count += 1;
     return this.#options.maxSessions - count;
   }
 
@@ -325,7 +317,8 @@ function closeSession(pipeline: PooledPipeline): void {
 }
 
 /** The limit of the waits for locks of a statement that has a session to itself, in milliseconds from now. */
-function findLockTimeout({ deadline, text, maxLockWait }: QueuedStatement): string | undefined {
+function findLockTimeout({ deadline, text, options }: QueuedStatement): string | undefined {
+  const { maxLockWait } = options;
   if (maxLockWait === undefined && !text.limitsLockWaits) return undefined;
   const left = deadline - performance.now() - LOCK_GRACE_MS;
   return String(Math.max(Math.floor(Math.min(left, maxLockWait ?? left)), 1));

@@ -6,6 +6,9 @@ import { Session } from './session.ts';
 const CHECK_INTERVAL_MS = 100;
 const MAX_SILENCE_MS = 250;
 
+/** Packets of a write that were lost twice arrive within 1.5 s. It is not sent again, because it may be carried out. */
+const MAX_WRITE_SILENCE_MS = 1750;
+
 /** How often PostgreSQL is asked at most, and whether it still runs a statement. */
 const MIN_ASK_INTERVAL_MS = 500;
 const RUNNING_ASK_INTERVAL_MS = 2000;
@@ -63,7 +66,10 @@ export class DeadSessionWatch {
     const idle = await this.#findIdle(suspects).catch(() => undefined);
     if (!idle) return this.#onSilence();
     await sleep(READ_DELAY_MS);
-    const dead = idle.filter(({ awaitsResponse, heardAt }) => awaitsResponse && heardAt < since);
+    const silent = idle.filter(({ awaitsResponse, heardAt }) => awaitsResponse && heardAt < since);
+    const late = silent.filter(({ receiver, isLate }) => receiver?.isWriting && !isLate);
+    for (const session of late) session.waitForLateWrite();
+    const dead = silent.filter((session) => !late.includes(session));
     if (dead.length === 0) return;
     const isSilent = (session: Session) =>
       !session.awaitsResponse && session.heardAt <= since - MAX_SILENCE_MS;
@@ -105,7 +111,9 @@ async function idleOf(suspects: readonly Session[], asking: Session): Promise<re
 }
 
 /** Whether a response has been due for too long, and PostgreSQL has not shown lately that it runs the statement. */
-function isSuspect({ awaitsResponse, heardAt, idleAt, seenRunningAt }: Session, now: number): boolean {
-  const isSilent = awaitsResponse && now - Math.max(heardAt, idleAt) >= MAX_SILENCE_MS;
+function isSuspect(session: Session, now: number): boolean {
+  const { awaitsResponse, heardAt, idleAt, seenRunningAt, receiver, isLate } = session;
+  const limit = receiver && !isLate ? MAX_SILENCE_MS : MAX_WRITE_SILENCE_MS;
+  const isSilent = awaitsResponse && now - Math.max(heardAt, idleAt) >= limit;
   return isSilent && now - seenRunningAt >= RUNNING_ASK_INTERVAL_MS;
 }

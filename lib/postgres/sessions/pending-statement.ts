@@ -26,13 +26,25 @@ export function nameStatement(sql: string): Pick<StatementText, 'sql' | 'name'> 
   return { sql, name: createHash('sha256').update(sql).digest('base64url').slice(0, NAME_CHARACTERS) };
 }
 
+/** `onLate` is called if another session takes the place of that of the statement, which still waits for its response. */
+export type SendOptions = {
+  /** Maximum time of its wait for a lock, in milliseconds, if the executor has a depth of 1. */
+  readonly maxLockWait?: number;
+  readonly onLate?: () => void;
+};
+
 /** Sends statements to PostgreSQL. */
 export type Executor = {
   /**
    * `deadline` is a time of `performance.now()`. @throws {Problem} service_unavailable_error if the statement was not sent,
    * or got no response, in time; otherwise the fault of PostgreSQL or of the session
    */
-  send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]>;
+  send(
+    text: StatementText,
+    values: readonly unknown[],
+    deadline: number,
+    options?: SendOptions,
+  ): Promise<readonly Row[]>;
   /** Number of statements that wait to be sent. */
   readonly waitingCount: number;
 };
@@ -48,6 +60,7 @@ export class PendingStatement {
   readonly values: readonly unknown[];
   /** A time of `performance.now()`. */
   readonly deadline: number;
+  readonly options: SendOptions;
   readonly queuedAt = performance.now();
   /** Only its deadline ends a statement that was sent. It is given up if its deadline passed without a response. */
   isSent = false;
@@ -56,7 +69,8 @@ export class PendingStatement {
   readonly response = this.#settle.promise;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(text: StatementText, values: readonly unknown[], deadline: number) {
+  constructor(text: StatementText, values: readonly unknown[], deadline: number, options: SendOptions = {}) {
+    this.options = options;
     this.text = text;
     this.values = values;
     this.deadline = deadline;

@@ -64,6 +64,7 @@ export class Pipeline implements RowReceiver {
     session.receiver = this;
     const onEnd = () => {
       this.isBroken = true;
+      for (const { statement } of this.#sent) statement.options.onLate?.();
       listener.onResponse();
     };
     // A session that leaves its host emits an error, and still responds to the statements in progress.

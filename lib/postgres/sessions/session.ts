@@ -25,6 +25,8 @@ export class Session extends PgClient {
   readonly lockTimeout: string | undefined;
   /** Whether the session ends after the statements in progress, because another host is in use. */
   isLeaving = false;
+  /** Whether its write has not begun at PostgreSQL in the time of reads. It takes no statement, and others replace it. */
+  isLate = false;
   readonly #reported = new Map<string, string>();
   readonly #postgres: Postgres;
   /** The fault of PostgreSQL or of the connection that ends it. */
@@ -129,6 +131,11 @@ export class Session extends PgClient {
     this.isLeaving = true;
     this.once('drain', () => void this.end());
     this.emit('error', new HostChanged());
+  }
+
+  waitForLateWrite(): void {
+    this.isLate = true;
+    this.leave();
   }
 
   async askWhetherItAcceptsWrites(): Promise<boolean> {
