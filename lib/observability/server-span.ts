@@ -1,4 +1,5 @@
 import {
+  type Attributes,
   context,
   type Histogram,
   metrics,
@@ -11,7 +12,7 @@ import {
 import type { GatewayEvent, GatewayResult } from '../http/gateway.ts';
 import { redactedMessage, redactedPath, redactedText } from './redaction.ts';
 import { requestAttributes } from './request-attributes.ts';
-import { type Describe, type PlainAttributes, SCOPE, tracer } from './tracer.ts';
+import { SCOPE, tracer } from './tracer.ts';
 
 /** RFC 9110 section 7.2: an IP literal in brackets or a name, and a port. */
 const HOST = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i;
@@ -22,11 +23,9 @@ const HOST = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i;
  * @see OpenTelemetry semantic conventions for HTTP spans and metrics, stable since 1.23
  */
 export class ServerSpans {
-  readonly #describe: Describe;
   readonly #durations: Histogram | undefined;
 
-  constructor(describe: Describe, exportsMetrics: boolean) {
-    this.#describe = describe;
+  constructor(exportsMetrics: boolean) {
     this.#durations = exportsMetrics ? createDurations() : undefined;
   }
 
@@ -45,7 +44,7 @@ export class ServerSpans {
     const served = async () => {
       const result = await serve();
       const failed = result.statusCode >= 500;
-      const shared: PlainAttributes = {
+      const shared: Attributes = {
         ...attributes,
         ...(route && { 'http.route': route }),
         'http.response.status_code': result.statusCode,
@@ -54,7 +53,7 @@ export class ServerSpans {
       this.#durations?.record((performance.now() - begun) / 1000, shared);
       if (!span.isRecording()) return result;
       if (failed) span.setStatus({ code: SpanStatusCode.ERROR });
-      this.#describe(span, {
+      span.setAttributes({
         ...shared,
         'url.path': redactedPath(event.rawPath),
         ...(method === '_OTHER' && {
@@ -70,7 +69,7 @@ export class ServerSpans {
   }
 }
 
-function clientOf({ headers }: GatewayEvent): PlainAttributes {
+function clientOf({ headers }: GatewayEvent): Attributes {
   const [, literal, name, port] = HOST.exec(headers.host ?? '') ?? [];
   const address = literal ?? name;
   const agent = headers['user-agent'];

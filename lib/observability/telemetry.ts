@@ -22,8 +22,8 @@ import type { WriteLine } from './line-writer.ts';
 import { listenForPrometheus } from './metrics-port.ts';
 import { redactedMessage, redactedPath } from './redaction.ts';
 import { ServerSpans } from './server-span.ts';
-import { createSpanExporter, spanLines } from './span-exporters.ts';
-import { type Describe, describeAtOnce, SCOPE } from './tracer.ts';
+import { spanLines } from './span-lines.ts';
+import { SCOPE } from './tracer.ts';
 
 /** The running OpenTelemetry SDK. */
 export type Telemetry = ReturnType<typeof startTelemetry>;
@@ -53,7 +53,6 @@ export function startTelemetry(settings: Settings, write: WriteLine) {
       logRecordProcessors: [],
       ...(otel.metricsExporter === 'prometheus' && { metricReaders: [listenForPrometheus(settings, log)] }),
       ...(otel.metricsExporter === 'none' && { metricReaders: [] }),
-      ...(otel.exportsProtobuf && { traceExporter: createSpanExporter() }),
       ...(otel.printsSpans && {
         spanProcessors: [new SimpleSpanProcessor({ exporter: spanLines(write) })],
       }),
@@ -61,13 +60,11 @@ export function startTelemetry(settings: Settings, write: WriteLine) {
     starting.start();
     return starting;
   });
-  // With limits the SDK must process each attribute.
-  const describe: Describe = otel.limitsAttributes ? (span, all) => span.setAttributes(all) : describeAtOnce;
   return {
     tracing: {
-      serverSpans: new ServerSpans(describe, otel.metricsExporter !== 'none'),
+      serverSpans: new ServerSpans(otel.metricsExporter !== 'none'),
       createDatabaseSpans: (database: string, serverInUse: () => Server) =>
-        new DatabaseSpans(describe, database, serverInUse),
+        new DatabaseSpans(database, serverInUse),
     },
     activeSpan,
     meter: metrics.getMeter(SCOPE),

@@ -229,10 +229,6 @@ export function readSettings(environment: Variables = process.env, defaults: Var
     otel: {
       enabled: otel.isOn,
       printsSpans: otel.spans === 'console',
-      exportsProtobuf:
-        otel.spans === 'otlp' && (values.otel.tracesEncoding ?? values.otel.encoding) !== 'http/json',
-      /** Whether the SDK must cut the attributes of spans, because a variable sets a limit for them. */
-      limitsAttributes: Object.keys(given).some((name) => /^OTEL_(SPAN_)?ATTRIBUTE_/.test(name)),
       metricsExporter: values.otel.metricsExporter,
       logLevel: values.otel.logLevel,
       /** Texts of its variables, which its diagnostics must not quote: they may be secrets, also in the wrong place. */

@@ -188,38 +188,18 @@ test('every optional setting has its default', () => {
 });
 
 test.each<readonly [string, boolean, Variables]>([
-  ['without a receiver', false, {}],
-  ['with a receiver', true, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318' }],
+  ['without a receiver', true, {}],
+  ['with a receiver', false, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318' }],
   [
     'with a receiver of traces',
-    true,
+    false,
     { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://localhost:4318/v1/traces' },
   ],
-  ['if OTEL_TRACES_EXPORTER is otlp', true, { OTEL_TRACES_EXPORTER: 'otlp' }],
-  [
-    'if OTEL_TRACES_EXPORTER is none',
-    false,
-    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a', OTEL_TRACES_EXPORTER: 'none' },
-  ],
-  ['as JSON', false, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }],
-  [
-    'as protobuf for traces only',
-    true,
-    {
-      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a',
-      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
-      OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf',
-    },
-  ],
-])(
-  'spans are sent as protobuf or not, and are printed only if there is no receiver: %s, %s',
-  (_case, expected, variables) => {
-    expect(read({ SVC_OTEL_ENABLED: 'true', ...variables }).otel).toMatchObject({
-      exportsProtobuf: expected,
-      printsSpans: Object.keys(variables).length === 0,
-    });
-  },
-);
+  ['if OTEL_TRACES_EXPORTER is otlp', false, { OTEL_TRACES_EXPORTER: 'otlp' }],
+  ['if OTEL_TRACES_EXPORTER is none', false, { OTEL_TRACES_EXPORTER: 'none' }],
+])('spans are printed only if there is no receiver: %s, %s', (_case, printsSpans, variables) => {
+  expect(read({ SVC_OTEL_ENABLED: 'true', ...variables }).otel).toMatchObject({ printsSpans });
+});
 
 describe.each(Object.entries(SETTINGS))('%s', (name, [path, accepts, refuses]) => {
   test.each(resultsOf(accepts))('accepts %j', (given, value) => {
