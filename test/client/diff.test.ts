@@ -166,13 +166,13 @@ test('times with an offset are compared as instants in every zone, with the digi
     expect(await diff([{ id, created_at: given }], '--subset')).toMatchObject({ code: 3 });
 });
 
-test('members that a user does not have are named once, with their first line', async () => {
+test('members that are not used are named once, with their first line', async () => {
   const [one, two, three] = exported;
   const lines = [{ id: one?.id }, { id: two?.id, column: 1, other: 2 }, { id: three?.id, column: null }];
   const { stderr } = await run(['diff', write(lines), '--subset']);
 
   expect(stderr).toBe(
-    'Members that a user does not have: column (first line 2), other (first line 2)\n' +
+    'Members that are not used: column (first line 2), other (first line 2)\n' +
       'equal 3, changed 0, missing 0, additional 0\n',
   );
 });

@@ -1,5 +1,7 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
-import { EXIT, Failure } from './failure.ts';
+import { EXIT, Failure, reasonOf } from './failure.ts';
+import { parseColumns } from './files/columns.ts';
+import { FORMATS } from './files/format.ts';
 import { HELP, type Name } from './help.ts';
 import { USER_KEYS } from './look-up.ts';
 import { faultOfPaths } from './place.ts';
@@ -18,15 +20,16 @@ export function readArguments([name, ...args]: readonly string[]) {
     return { name: 'help' as const, text: HELP[name as Name] };
   switch (name) {
     case 'import': {
-      const options = { rejected: text, existing: text, 'allow-empty': flag } as const;
+      const options = { rejected: text, existing: text, 'allow-empty': flag, ...OF_FILES } as const;
       const given = parse(name, args, options, 'Name one file, or - for standard input');
-      const { url, operand: file, rejected, existing, 'allow-empty': allowEmpty } = given;
-      return { name, url, file, rejected, existing, allowEmpty };
+      const { url, rejected, existing, 'allow-empty': allowEmpty } = given;
+      return { name, url, ...readFileOptions(name, given), rejected, existing, allowEmpty };
     }
     case 'diff': {
-      const options = { subset: flag, 'allow-empty': flag } as const;
-      const { url, operand: file, subset, ...given } = parse(name, args, options, 'Name one file');
-      return { name, url, file, subset, allowEmpty: given['allow-empty'] };
+      const options = { subset: flag, 'allow-empty': flag, by: text, ...OF_FILES } as const;
+      const { url, subset, ...given } = parse(name, args, options, 'Name one file');
+      const by = oneOf(name, 'by', USER_KEYS, given.by);
+      return { name, url, ...readFileOptions(name, given), by, subset, allowEmpty: given['allow-empty'] };
     }
     case 'export': {
       const { url, out, cursor } = parse(name, args, { out: text, cursor: text });
@@ -40,9 +43,7 @@ export function readArguments([name, ...args]: readonly string[]) {
     }
     case 'get': {
       const { url, operand, json, by } = parse(name, args, { by: text, json: flag }, 'Name one user');
-      const key = USER_KEYS.find((one) => one === by);
-      if (key !== by) throw wrongUse(name, `--by must be ${USER_KEYS.join(' or ')}`);
-      return { name, url, text: operand, by: key, json };
+      return { name, url, text: operand, by: oneOf(name, 'by', USER_KEYS, by), json };
     }
     case 'changes': {
       const { url, operand: id, json } = parse(name, args, { json: flag }, 'Name the id of one user');
@@ -61,10 +62,9 @@ export function readArguments([name, ...args]: readonly string[]) {
       };
       const { url, cursor, lock, to, parallel = '1', ...given } = parse(name, args, options);
       const wait = parseWait(name, given.wait);
-      const from = (['now', 'oldest'] as const).find((place) => place === given.from);
+      const from = oneOf(name, 'from', ['now', 'oldest'], given.from);
       const { 'with-user': withUser, 'allow-http': allowHttp, 'skip-refused': skipRefused } = given;
       if (cursor === undefined) throw wrongUse(name, '--cursor is missing');
-      if (from !== given.from) throw wrongUse(name, '--from must be now or oldest');
       if (!/^([1-9]|[12]\d|3[0-2])$/.test(parallel)) throw wrongUse(name, '--parallel must be from 1 to 32');
       return {
         name,
@@ -89,6 +89,49 @@ export function readArguments([name, ...args]: readonly string[]) {
     default:
       throw new Failure('There is no such command. See: users --help', EXIT.wrongUse);
   }
+}
+
+/** The options of a command that reads a file of users. */
+const OF_FILES = {
+  format: text,
+  encoding: text,
+  columns: { ...text, multiple: true },
+  ignore: { ...text, multiple: true },
+} as const;
+
+type GivenOfFiles = {
+  readonly operand: string;
+  readonly [name: string]: unknown;
+  readonly format?: string | undefined;
+  readonly encoding?: string | undefined;
+  readonly columns?: readonly string[] | undefined;
+  readonly ignore?: readonly string[] | undefined;
+};
+
+function readFileOptions(name: Name, { operand: file, encoding, ...given }: GivenOfFiles) {
+  const format = oneOf(name, 'format', FORMATS, given.format);
+  try {
+    new TextDecoder(encoding, { fatal: true });
+    return { file, format, encoding, columns: parseColumns(given.columns, given.ignore) };
+  } catch (error) {
+    const isLabel = error instanceof RangeError;
+    throw wrongUse(
+      name,
+      isLabel ? '--encoding must name an encoding, such as windows-1252' : reasonOf(error),
+    );
+  }
+}
+
+/** The value of an option that has one of these values. */
+function oneOf<const Value extends string>(
+  name: Name,
+  option: string,
+  values: readonly Value[],
+  given: string | undefined,
+): Value | undefined {
+  const value = values.find((one) => one === given);
+  if (value !== given) throw wrongUse(name, `--${option} must be ${values.join(' or ')}`);
+  return value;
 }
 
 /** The options that name files. */

@@ -1,19 +1,21 @@
 import { USER_FORMATS } from '../checks.ts';
 import { faultOfParameter } from '../service-response.ts';
 import { foldEmail, type User, type Users } from '../users.ts';
-import { faultsOf, MAX_LINE_BYTES, parseLine } from './batches.ts';
 import { EXIT, type ExitCode, Failure } from './failure.ts';
+import { ColumnMap } from './files/columns.ts';
+import { type Entry, faultsOf, nameOf, type Place } from './files/entry.ts';
+import { type FileOptions, readUsers } from './files/reader.ts';
+import { Source } from './files/source.ts';
 import { hash } from './hash.ts';
-import { acceptLines, openInput } from './input.ts';
-import { readLines } from './lines.ts';
+import { USER_KEYS } from './look-up.ts';
 import { openStandardOutput } from './output.ts';
 import type { Progress } from './progress.ts';
 import type { Stop } from './stop.ts';
 
 /** What is compared. */
-export type DiffOptions = {
-  /** A path. */
-  readonly file: string;
+export type DiffOptions = FileOptions & {
+  /** The member by which every line is matched; without it, the first of id, external_id and email that a line has. */
+  readonly by: Key | undefined;
   /** Whether the service may have users that the file does not have. */
   readonly subset: boolean;
   /** Whether a file without a line is right. */
@@ -21,11 +23,10 @@ export type DiffOptions = {
 };
 
 type Values = Readonly<Record<string, unknown>>;
-/** A line of the file, and the member by which it is matched. */
-type FileUser = { readonly line: number; readonly by: Key; readonly values: Values };
-type Key = (typeof KEYS)[number];
+/** A user of the file, and the member by which it is matched. */
+type FileUser = Place & { readonly position: number; readonly by: Key; readonly values: Values };
+type Key = (typeof USER_KEYS)[number];
 
-const KEYS = ['id', 'external_id', 'email'] as const;
 const MEMBERS = Object.keys(USER_FORMATS);
 
 /** Users that are read again in one request, and single users that are read at the same time. */
@@ -33,47 +34,49 @@ const MAX_IDS = 100;
 const MAX_CALLS = 10;
 const PAGE = 1000;
 
-/** Names of members that are reported as unknown. */
-const MAX_NAMES = 20;
-
 /**
  * Compares the lines of a file with the users of the service. The lines are kept as digests while the list is read. A
  * difference counts if it is still there when the user is read again at the end.
  */
 export async function diffUsers(
   users: Users,
-  { file, subset, allowEmpty }: DiffOptions,
+  options: DiffOptions,
   progress: Progress,
   { soon: signal }: Stop,
 ): Promise<ExitCode> {
+  const { file, subset, allowEmpty, by: wanted } = options;
+  const source = new Source(file);
+  if (!source.stats.isFile())
+    throw new Failure(`${file} must be a file, because it is read twice`, EXIT.wrongUse);
+  const map = new ColumnMap(options.columns);
+  const read = () =>
+    readKeys(readUsers(source, options, map, { command: 'diff', member: wanted }, signal), wanted);
   // Numbers instead of users, so that a million lines fit into the memory. The digest of a line that is equal becomes NaN.
-  const [lines, keys] = [new Map<number, number>(), new Set<Key>()];
-  const [members, digests]: [number[], number[]] = [[], []];
-  const refuseTwice = (one: number, other: number) => {
+  const [positions, keys] = [new Map<number, number>(), new Set<Key>()];
+  const [lines, members, digests]: [number[], number[], number[]] = [[], [], []];
+  const refuseTwice = (...both: readonly [number, number]) => {
+    const [one, other] = both.map((position) => lines[position]);
     throw new Failure(`Lines ${one} and ${other} are of one user`, EXIT.wrongUse);
   };
-  const unknown = new Map<string, number>();
-  for await (const some of readUsers(file)) {
-    for (const { line, by, values } of some) {
-      for (const name of Object.keys(values))
-        if (!MEMBERS.includes(name) && !unknown.has(name) && unknown.size < MAX_NAMES)
-          unknown.set(name, line);
+  for await (const some of read()) {
+    for (const { line, position, by, values } of some) {
+      lines[position] = line;
       const key = keyOf(by, values);
-      const earlier = lines.get(key);
-      if (earlier !== undefined) refuseTwice(earlier, line);
+      const earlier = positions.get(key);
+      if (earlier !== undefined) refuseTwice(earlier, position);
       keys.add(by);
-      lines.set(key, line);
-      members[line] = membersOf(values);
-      digests[line] = digestOf(values);
+      positions.set(key, position);
+      members[position] = membersOf(values);
+      digests[position] = digestOf(values);
     }
   }
-  if (lines.size === 0 && !allowEmpty)
+  if (positions.size === 0 && !allowEmpty)
     throw new Failure(`${file} has no lines. If that is right, add --allow-empty.`, EXIT.wrongUse);
 
   const find = (user: User) =>
     [...keys]
-      .map((by) => (user[by] === undefined ? undefined : lines.get(keyOf(by, user))))
-      .filter((line) => line !== undefined);
+      .map((by) => (user[by] === undefined ? undefined : positions.get(keyOf(by, user))))
+      .filter((position) => position !== undefined);
   const counts = { changed: 0, missing: 0, additional: 0 };
   const unmatched: string[] = [];
   const output = openStandardOutput();
@@ -88,16 +91,16 @@ export async function diffUsers(
         digests[first] = digests[first] === digestOf(user, members[first]) ? Number.NaN : -1;
       else if (!subset) unmatched.push(user.id);
     }
-    for await (const some of readUsers(file)) {
-      const doubtful = some.filter(({ line }) => !Number.isNaN(digests[line]));
+    for await (const some of read()) {
+      const doubtful = some.filter(({ position }) => !Number.isNaN(digests[position]));
       for (let first = 0; first < doubtful.length; first += MAX_IDS) {
         const asked = doubtful.slice(first, first + MAX_IDS);
         const found = await readAgain(users, asked, signal);
-        for (const { line, by, values } of asked) {
-          const entry = compare(values, found.get(line));
+        for (const { line, index, position, by, values } of asked) {
+          const entry = compare(values, found.get(position));
           if (!entry) continue;
           counts[entry.difference] += 1;
-          await output.write(`${JSON.stringify({ line, [by]: values[by], ...entry })}\n`);
+          await output.write(`${JSON.stringify({ line, index, [by]: values[by], ...entry })}\n`);
         }
       }
     }
@@ -116,38 +119,34 @@ export async function diffUsers(
   } finally {
     progress.stop();
   }
-  if (unknown.size > 0) {
-    const names = [...unknown].map(([name, line]) => `${name} (first line ${line})`);
-    progress.say(`Members that a user does not have: ${names.join(', ')}`);
-  }
+  source.refuseChange();
+  const unused = map.describeUnused();
+  if (unused) progress.say(unused);
   const { changed, missing, additional } = counts;
-  const equal = lines.size - changed - missing;
+  const equal = positions.size - changed - missing;
   progress.say(`equal ${equal}, changed ${changed}, missing ${missing}, additional ${additional}`);
   return changed + missing + additional > 0 ? EXIT.incomplete : EXIT.done;
 }
 
-/** The lines of the file. The second time, only those that may differ are looked at. */
-async function* readUsers(file: string): AsyncGenerator<readonly FileUser[], void> {
-  const { stream, stats } = openInput(file);
-  if (!stats.isFile()) throw new Failure(`${file} must be a file, because it is read twice`, EXIT.wrongUse);
-  for await (const lines of readLines(await acceptLines(stream, file), MAX_LINE_BYTES)) {
-    const users: FileUser[] = [];
-    for (const line of lines) {
-      const found = parseLine(line);
-      if (found === undefined) continue;
-      const values: Values = found.user ?? {};
-      const by = KEYS.find((key) => values[key] != null);
-      const fault = 'problem' in found ? faultsOf(found.problem) : faultOf(values, by);
-      if (!by || fault) throw new Failure(`Line ${line.number} is not a user: ${fault}`, EXIT.wrongUse);
-      users.push({ line: line.number, by, values });
-    }
-    yield users;
+/** The users of the file. The second time, only those that may differ are looked at. */
+async function* readKeys(
+  entries: AsyncIterable<readonly Entry[]>,
+  wanted: Key | undefined,
+): AsyncGenerator<readonly FileUser[], void> {
+  for await (const some of entries) {
+    yield some.map(({ user = {}, ...entry }) => {
+      const values: Values = user;
+      const by = (wanted ? [wanted] : USER_KEYS).find((key) => values[key] != null);
+      const fault = 'problem' in entry ? faultsOf(entry.problem) : findFault(values, by, wanted);
+      if (!by || fault) throw new Failure(`${nameOf(entry)} is not a user: ${fault}`, EXIT.wrongUse);
+      return { ...entry, by, values };
+    });
   }
 }
 
 /** Why a line cannot be compared; undefined if it can. */
-function faultOf(values: Values, by: Key | undefined): string | undefined {
-  if (!by) return 'must have an id, an external_id or an email';
+function findFault(values: Values, by: Key | undefined, wanted: Key | undefined): string | undefined {
+  if (!by) return wanted ? `${wanted} must be present` : 'must have an id, an external_id or an email';
   const fault = faultOfKey(by, values[by]);
   if (fault) return `${by} ${fault}`;
   const time = MEMBERS.find(
@@ -174,7 +173,7 @@ const FORMS = {
   external_id: 'must have no control characters',
 };
 
-/** Reads the users of these lines, by line. */
+/** Reads these users, by position. */
 async function readAgain(
   users: Users,
   asked: readonly FileUser[],
@@ -182,16 +181,16 @@ async function readAgain(
 ): Promise<Map<number, User>> {
   const found = new Map<number, User>();
   const byId = new Map(
-    asked.filter(({ by }) => by === 'id').map(({ line, values }) => [textOf('id', values), line]),
+    asked.filter(({ by }) => by === 'id').map(({ position, values }) => [textOf('id', values), position]),
   );
   for await (const user of users.list({ ids: [...byId.keys()], limit: MAX_IDS }, { signal }))
     found.set(byId.get(user.id) ?? 0, user);
   const others = asked.filter(({ by }) => by !== 'id');
   for (let first = 0; first < others.length; first += MAX_CALLS) {
-    const calls = others.slice(first, first + MAX_CALLS).map(async ({ line, by, values }) => {
+    const calls = others.slice(first, first + MAX_CALLS).map(async ({ position, by, values }) => {
       const read = by === 'email' ? users.findByEmail : users.findByExternalId;
       const user = await read(values[by] as string, { signal });
-      if (user) found.set(line, user);
+      if (user) found.set(position, user);
     });
     await Promise.all(calls);
   }

@@ -10,11 +10,19 @@ The service, and how to get tokens for it (secrets are not accepted as arguments
   USERS_SCOPE, USERS_AUDIENCE   optional
 Without all of them, the service that npm run dev of this clone has started is used.`;
 
+const FILES = `
+The file is CSV with one line of headers, a JSON array of objects, an object with such an array "users", or one JSON object
+per line, also as gzip. Its content decides which:
+  --format ndjson|json|csv   the format, if the content does not decide
+  --columns <member>=<header>,…   headers of CSV or members of JSON, such as email=Mail,is_active=!disabled (! inverts)
+  --ignore <header>   a header or member that is not used; may be repeated
+  --encoding <label>  another encoding than UTF-8, such as windows-1252`;
+
 /** The text of \`--help\`, by command. */
 export const HELP: Readonly<Record<Name | 'users', string>> = {
   users: `Usage: users <command> …
 
-  import <file|->     creates a user for each line of JSON
+  import <file|->     creates the users of a file
   export              writes every user as a line of JSON
   follow              writes every change after a cursor as a line of JSON
   diff <file>         compares a file of users with the service
@@ -26,9 +34,8 @@ users <command> --help describes a command.`,
 
   import: `Usage: users import <file|-> [--rejected <file>] [--existing <file>] [--allow-empty] [--url <url>]
 
-Creates a user for each line of the file (- is standard input). A line is a JSON object with the members of a create,
-such as {"email": "ada@example.com", "full_name": "Ada Lovelace"}. Empty lines are skipped. The user of a line with
-"is_active": false is created and then deactivated.
+Creates the users of the file (- is standard input), with the members of a create, such as email, full_name and external_id.
+A user with "is_active": false is created and then deactivated.
 
 Run the same command again after an interruption: nothing is created twice.
 
@@ -40,6 +47,7 @@ Run the same command again after an interruption: nothing is created twice.
 The last line is: created N, exists N, refused N
 A line counts as exists if one user with its email or its external id exists already. It is refused if its values belong
 to two users, or its email to a user with another external id.
+${FILES}
 ${CONNECTION}
 
 Exit codes: 0 all lines created or existing already, 1 gave up or interrupted, 2 wrong use, 3 some lines
@@ -69,16 +77,17 @@ ${CONNECTION}
 Exit codes: 0 at the latest change (--once), 1 failed or interrupted, 2 wrong use, 4 the changes after the cursor are no
 longer available.`,
 
-  diff: `Usage: users diff <file> [--subset] [--allow-empty] [--url <url>]
+  diff: `Usage: users diff <file> [--by id|external_id|email] [--subset] [--allow-empty] [--url <url>]
 
-Compares each line of the file, as users export writes it, with the service, and changes nothing. A line is matched by
-its id, else its external_id, else its email. Only the members that the line has are compared. Each difference is a line
-of JSON: {"line": 17, "id": …, "difference": "missing"}, "changed" with "members", or "additional".
+Compares each line of the file with the service, and changes nothing. A line is matched by its id, else its external_id,
+else its email. Only the members that the line has are compared. Each difference is a line of JSON: {"line": 17, "id": …, "difference": "missing"}, "changed" with "members", or "additional".
 
+  --by <member>       the member by which every line is matched
   --subset            the service may have further users
   --allow-empty       accepts a file without a line
 
 The last line is: equal N, changed N, missing N, additional N
+${FILES}
 ${CONNECTION}
 
 Exit codes: 0 no difference, 1 failed or interrupted, 2 wrong use, 3 a difference.`,

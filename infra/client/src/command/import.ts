@@ -1,25 +1,17 @@
 import { isProblem, type Problem, ProblemError, UnexpectedAnswer } from '../problem.ts';
 import { type BatchResult, isSameEmail, type NewUser, type User, type Users } from '../users.ts';
-import {
-  type Batch,
-  halvesOf,
-  type Item,
-  invalid,
-  keyOf,
-  type Refusal,
-  readBatches,
-  TOO_LONG,
-} from './batches.ts';
+import { type Batch, halvesOf, keyOf, readBatches } from './batches.ts';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
-import { acceptLines, openInput } from './input.ts';
+import { ColumnMap, visible } from './files/columns.ts';
+import { type Entry, type Item, type Place, type Refusal, TOO_DEEP, TOO_LONG } from './files/entry.ts';
+import { type FileOptions, readUsers } from './files/reader.ts';
+import { Source } from './files/source.ts';
 import { type Output, openOutput, openStandardError } from './output.ts';
 import type { Progress } from './progress.ts';
 import type { Stop } from './stop.ts';
 
 /** What is imported, and how. */
-export type ImportOptions = {
-  /** A path, or `-` for standard input. */
-  readonly file: string;
+export type ImportOptions = FileOptions & {
   /** The path for refused lines. Without it they go to standard error. */
   readonly rejected: string | undefined;
   /** The path for lines whose users exist, if they are written. */
@@ -45,16 +37,19 @@ const MAX_IN_PROGRESS = 4;
 /** Names of members that are reported as not stored. */
 const MAX_NAMES = 20;
 
-/** Creates a user for each line of a file. Running it again with the same file creates nothing twice. */
+/** Creates the users of a file. Running it again with the same file creates nothing twice. */
 export async function importUsers(
   users: Users,
-  { file, rejected, existing, allowEmpty }: ImportOptions,
+  options: ImportOptions,
   progress: Progress,
   stop: Stop,
 ): Promise<ExitCode> {
-  const input = openInput(file);
-  stop.soon.addEventListener('abort', () => input.stream.destroy());
-  const chunks = await acceptLines(input.stream, file).catch((error) => {
+  const { file, rejected, existing, allowEmpty } = options;
+  const source = new Source(file);
+  const map = new ColumnMap(options.columns);
+  const entries = readUsers(source, options, map, { command: 'import', member: 'email' }, stop.soon);
+  // A file of another shape is reported before anything is written.
+  const first = await entries.next().catch((error) => {
     throw stop.soon.aborted ? new Failure('Stopped before the first line.') : error;
   });
   const refusals = rejected === undefined ? openStandardError() : await openOutput(rejected, 'empty');
@@ -64,15 +59,19 @@ export async function importUsers(
     rejected === undefined ? refusals.write(text).catch(() => {}) : refusals.write(text);
   const run = new ImportRun(users, writeRefusal, matches?.write);
   progress.start(
-    () => ({ count: run.count, share: input.share() }),
+    () => ({ count: run.count, ...source.progress() }),
     rejected !== undefined && process.stderr.isTTY ? 'bar' : 'lines',
   );
-  const end = await run.readAll(chunks, stop);
+  const whole = (async function* () {
+    if (!first.done) yield first.value;
+    yield* entries;
+  })();
+  const end = await run.readAll(whole, stop);
   progress.stop();
   const close = async () => void (await Promise.all([refusals.close(), matches?.close()]));
   const lost: unknown = stop.now.aborted ? undefined : await close().catch((error) => error);
 
-  for (const message of run.messages()) progress.say(message);
+  for (const message of [map.describeUnused(), run.describeNotStored()]) if (message) progress.say(message);
   const again = `Run the same command again${file === '-' ? ' with the same input' : ''} to continue.`;
   if (run.failure) progress.say(`${reasonOf(run.failure)}\nGave up at line ${end}. ${again}`);
   else if (end !== undefined) progress.say(`Stopped at line ${end}. ${again}`);
@@ -85,6 +84,7 @@ export async function importUsers(
     progress.say(`Lines with "is_active": false whose users are active: ${run.active} (${where})`);
   }
   progress.say(`created ${created}, exists ${exists}, refused ${refused}`);
+  if (run.failure instanceof Failure) return run.failure.exitCode;
   if (end !== undefined || lost) return EXIT.failed;
   if (run.count === 0 && !allowEmpty) return EXIT.wrongUse;
   return refused > 0 || run.active > 0 ? EXIT.incomplete : EXIT.done;
@@ -114,7 +114,7 @@ class ImportRun {
   }
 
   /** Returns the first line that is in none of the counts; undefined at the end of the file. */
-  async readAll(input: AsyncIterable<Buffer>, stop: Stop): Promise<number | undefined> {
+  async readAll(input: AsyncIterable<readonly Entry[]>, stop: Stop): Promise<number | undefined> {
     const stopped = new Promise((resolve) => stop.now.addEventListener('abort', resolve));
     let next: number | undefined = 1;
     try {
@@ -135,15 +135,15 @@ class ImportRun {
     return Number.isFinite(first) ? first : undefined;
   }
 
-  /** What the person must know about the lines that were created. */
-  messages(): readonly string[] {
+  /** The message that names what the service does not store; undefined if it stores everything. */
+  describeNotStored(): string | undefined {
     const names = [...this.#notStored].map(
       ([name, { lines, first }]) =>
-        `${name} (${lines} ${lines === 1 ? 'line' : 'lines'}, first line ${first})`,
+        `${visible(name)} (${lines} ${lines === 1 ? 'line' : 'lines'}, first line ${first})`,
     );
     return names.length === 0
-      ? []
-      : [`The service does not store these members as given: ${names.join(', ')}`];
+      ? undefined
+      : `The service does not store these members as given: ${names.join(', ')}`;
   }
 
   #begin(batch: Batch): void {
@@ -239,23 +239,23 @@ class ImportRun {
     };
   }
 
-  async #settle({ line, user }: Item, outcome: Outcome): Promise<void> {
+  async #settle(item: Item, outcome: Outcome): Promise<void> {
     if (outcome.count === 'refused') {
-      await this.#refuse({ line, user, problem: outcome.problem });
+      await this.#refuse({ ...item, problem: outcome.problem });
       return;
     }
     const { found, isActive } = outcome;
     if (outcome.count === 'exists' || isActive) {
       const taken = { email: found?.email?.id, external_id: found?.external_id?.id };
-      const entry = { line, ...valuesOf(user), taken, ...(isActive && { is_active: true }) };
+      const entry = { ...describe(item), taken, ...(isActive && { is_active: true }) };
       await this.#writeExisting?.(`${JSON.stringify(entry)}\n`);
     }
     if (isActive) this.active += 1;
     this.counts[outcome.count] += 1;
   }
 
-  async #refuse({ line, user, problem }: Refusal): Promise<void> {
-    const entry = { line, ...valuesOf(user), problem: withPointersOfLine(problem) };
+  async #refuse(refusal: Refusal): Promise<void> {
+    const entry = { ...describe(refusal), problem: withPointersOfLine(refusal.problem) };
     await this.#writeRefusal(`${JSON.stringify(entry)}\n`);
     this.counts.refused += 1;
   }
@@ -269,10 +269,10 @@ class ImportRun {
   }
 }
 
-/** The values by which a line is recognized. */
-function valuesOf(user: Partial<NewUser> = {}) {
+/** Where a user of a file is, and the values by which it is recognized. */
+function describe({ line, index, user = {} }: Place & { readonly user?: Partial<NewUser> }) {
   const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined);
-  return { email: textOf(user.email), external_id: textOf(user.external_id) };
+  return { line, index, email: textOf(user.email), external_id: textOf(user.external_id) };
 }
 
 /** The members that the service ignores, or stores with another value. The state is kept by a second request. Null means the same as an absent member. */
@@ -288,8 +288,7 @@ function refusalOf(error: unknown): Problem | undefined {
   if (error instanceof ProblemError && [400, 413, 422].includes(error.problem.status)) return error.problem;
   // A gateway may refuse a long body by itself.
   if (error instanceof UnexpectedAnswer && error.status === 413) return TOO_LONG;
-  // Parsing has no limit for nested values, and writing them has one.
-  if (error instanceof RangeError) return invalid('must not be nested so deeply');
+  if (error instanceof RangeError) return TOO_DEEP;
   return undefined;
 }
 

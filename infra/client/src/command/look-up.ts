@@ -6,8 +6,8 @@ import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
 import { openStandardOutput } from './output.ts';
 import type { Stop } from './stop.ts';
 
-/** The members by which a user is found. */
-export const USER_KEYS = ['id', 'email', 'external_id'] as const;
+/** The members by which a user is found, in the order in which `diff` uses them. */
+export const USER_KEYS = ['id', 'external_id', 'email'] as const;
 
 /** Which user is written. Without `by`, the form of the text decides. `json` is for a terminal, too. */
 export type GetOptions = {
