@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { mkdir, readdir, rename, rm, stat, symlink } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readlink, rename, rm, symlink, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { until } from './until.ts';
@@ -13,9 +13,7 @@ const ROOT = join(import.meta.dirname, '../..');
 const SOURCES = ['handlers', 'host', 'lib', 'infra', 'package.json', 'node_modules'];
 const PREFIX = `user-management-build-${process.getuid?.() ?? 0}-`;
 
-/** In seconds. A build that takes longer was interrupted. */
-const LONGEST_BUILD = 90;
-const DAY = 24 * 3600;
+const DAY_MS = 24 * 3600 * 1000;
 
 /**
  * The path of the main file of the host as `npm run build` makes it. It is built outside of the project, once for each
@@ -29,9 +27,10 @@ async function findOrBuild(): Promise<string> {
   const folder = join(tmpdir(), PREFIX + fingerprint());
   const main = join(folder, 'dist/host/main.mjs');
   if (!existsSync(main)) {
-    await removeBuildsOlderThan(DAY);
-    await until('a build', () => existsSync(main) || buildInto(folder), { seconds: 2 * LONGEST_BUILD });
+    await removeUnusedBuilds();
+    await until('a build', async () => existsSync(main) || (await buildInto(folder)), { seconds: 900 });
   }
+  await utimes(folder, new Date(), new Date());
   return main;
 }
 
@@ -51,37 +50,57 @@ function fingerprint(): string {
 
 /** Builds, unless another process is building. Returns whether it has built. */
 async function buildInto(folder: string): Promise<boolean> {
-  const draft = `${folder}.draft`;
-  if ((await ageOf(draft)) > LONGEST_BUILD) await rm(draft, { recursive: true, force: true });
-  const isOurs = await mkdir(draft).then(
-    () => true,
-    () => false,
-  );
-  if (!isOurs) return false;
-  for (const name of SOURCES) await symlink(join(ROOT, name), join(draft, name));
-  const config = join(ROOT, 'esbuild.config.mjs');
-  const builder = spawn(process.execPath, [config], { cwd: draft, stdio: ['ignore', 'ignore', 'inherit'] });
-  const [code] = await once(builder, 'exit');
-  if (code !== 0) {
-    await rm(draft, { recursive: true });
-    throw new Error(`the build ended with exit code ${code}`);
+  if (!(await takeLock(folder))) return false;
+  const draft = draftOf(folder, process.pid);
+  try {
+    await mkdir(draft);
+    for (const name of SOURCES) await symlink(join(ROOT, name), join(draft, name));
+    const config = join(ROOT, 'esbuild.config.mjs');
+    const builder = spawn(process.execPath, [config], { cwd: draft, stdio: ['ignore', 'ignore', 'inherit'] });
+    const [code] = await once(builder, 'exit');
+    if (code !== 0) throw new Error(`the build ended with exit code ${code}`);
+    // Another process may have finished at the moment this one began.
+    await rename(draft, folder).catch(() => undefined);
+    return true;
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+    await rm(lockOf(folder), { force: true });
   }
-  // Another process may have finished at the moment this one began.
-  await rename(draft, folder).catch(() => rm(draft, { recursive: true }));
-  return true;
 }
 
-async function removeBuildsOlderThan(seconds: number): Promise<void> {
+/** A link to the id of the process that builds. */
+const lockOf = (folder: string) => `${folder}.builder`;
+const draftOf = (folder: string, builder: number) => `${folder}.${builder}`;
+
+/** Returns whether this process has the lock. What a process has left that has ended is removed. */
+async function takeLock(folder: string): Promise<boolean> {
+  const lock = lockOf(folder);
+  const isTaken = await symlink(String(process.pid), lock).catch(() => true);
+  if (!isTaken) return true;
+  const builder = Number(await readlink(lock).catch(() => process.pid));
+  if (!isAlive(builder)) {
+    await rm(draftOf(folder, builder), { recursive: true, force: true });
+    await rm(lock, { force: true });
+  }
+  return false;
+}
+
+function isAlive(processId: number): boolean {
+  try {
+    return process.kill(processId, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** Removes the builds that no process has asked for since yesterday, and drafts whose builder has ended as long ago. */
+async function removeUnusedBuilds(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const path = join(tmpdir(), name);
-    if (name.startsWith(PREFIX) && (await ageOf(path)) > seconds) {
-      await rm(path, { recursive: true, force: true });
-    }
+    const { mtimeMs } = await lstat(path).catch(() => ({ mtimeMs: Date.now() }));
+    const [, builder] = /\.(\d+)$/.exec(name) ?? [];
+    if (!name.startsWith(PREFIX) || Date.now() - mtimeMs < DAY_MS || (builder && isAlive(Number(builder))))
+      continue;
+    await rm(path, { recursive: true, force: true });
   }
-}
-
-/** In seconds. 0 if the file does not exist. */
-async function ageOf(path: string): Promise<number> {
-  const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Date.now() }));
-  return (Date.now() - mtimeMs) / 1000;
 }
