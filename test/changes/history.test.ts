@@ -224,6 +224,25 @@ test('a page that ends with an excluded change has a cursor that is valid after 
   expect(cursorIn(nextOf(page))).toBe(cursorIn(await endOfFeed(call)));
 });
 
+test('a cursor amid more excluded changes than a page covers is 410 after they were lost and written again', async () => {
+  const end = `${await endOfFeed(call)}&exclude_actor=busy`;
+  const position = await head();
+  const write = () =>
+    query(`WITH written AS (
+      INSERT INTO user_changes (position, user_id, version, type, changed, actor, request_id, time)
+      SELECT ${position} + n, gen_random_uuid(), 1, 1, 0, 'busy', '', now() FROM generate_series(1, 3000) AS n
+    ) UPDATE user_changes_head SET position = ${position} + 3000`);
+  await write();
+  const page = await get(end);
+  expect(page.body).toEqual([]);
+  expect(cursorIn(nextOf(page))).not.toBe(cursorIn(await endOfFeed(call)));
+  await lose(position);
+  await write();
+
+  expect(await get(nextOf(page))).toEqual(expired(CHANGES));
+  expect((await get(end)).status).toBe(200);
+});
+
 test('while the migrations run, changes are 503 until the feed is complete, and nothing is 500', async () => {
   const { database, settings } = await emptyDatabase();
   const variables = { SVC_POSTGRES_MIGRATE: 'false' };

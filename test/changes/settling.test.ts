@@ -120,6 +120,21 @@ test('more late changes than the table of late changes has are all returned', as
   expect((await call('GET', `${CHANGES}?limit=1`)).status).toBe(200);
 });
 
+test('late changes of several steps are together no more than the table of late changes has', async () => {
+  await writer.query('BEGIN ISOLATION LEVEL READ COMMITTED');
+  const counts: number[] = [];
+  for (const round of [1, 2]) {
+    await write(writer, 'late', 3000);
+    await write(other, 'punctual');
+    expect(await actorsAfter(end)).toHaveLength(round);
+    counts.push((await state()).late.length);
+  }
+  await writer.query('COMMIT');
+
+  expect(counts).toEqual([3000, 0]);
+  expect((await readOn(call, `${end}&limit=1000`)).changes).toHaveLength(6002);
+});
+
 test('a change with a number of a lower node of Citus is returned after one of a higher node', async () => {
   for (const [node, actor] of [
     [2, 'higher'],
