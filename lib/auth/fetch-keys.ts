@@ -1,5 +1,5 @@
 import type { Settings } from '../settings/settings.ts';
-import { importUsableKeys } from './token-rules.ts';
+import { importUsableKeys } from './usable-keys.ts';
 
 const TIME_LIMIT_MS = 3000;
 const SIZE_LIMIT_BYTES = 256 * 1024;

@@ -2,7 +2,8 @@ import { AsyncResource } from 'node:async_hooks';
 import { unavailable } from '../http/problem.ts';
 import type { Settings } from '../settings/settings.ts';
 import { fetchKeys } from './fetch-keys.ts';
-import type { TokenHeader, UsableKey } from './token-rules.ts';
+import type { TokenHeader } from './token-form.ts';
+import type { UsableKey } from './usable-keys.ts';
 
 /**
  * The first fetch loads Node's HTTP client, which takes 25 ms. A caller that waits for the start has its response before

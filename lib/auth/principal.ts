@@ -1,5 +1,5 @@
 import { Problem } from '../http/problem.ts';
-import type { Claims } from './token-rules.ts';
+import type { Claims } from './claims.ts';
 
 /** A role: `[domain].[action]`. `api.superuser` is accepted on every route, and no route requires it. */
 export type Role = 'users.read' | 'users.write' | 'users.delete';

@@ -2,17 +2,12 @@ import { errors, jwtVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { unauthorized } from '../http/problem.ts';
 import type { Settings } from '../settings/settings.ts';
+import { listNames } from './algorithm-names.ts';
+import { demandClaims, hasExpectedClaims } from './claims.ts';
 import type { KeySet } from './key-set.ts';
 import { readPrincipal, type ServicePrincipal } from './principal.ts';
-import {
-  demandClaims,
-  hasExpectedClaims,
-  listNames,
-  NO_PAYLOAD,
-  readHeader,
-  type TokenHeader,
-  type UsableKey,
-} from './token-rules.ts';
+import { NO_PAYLOAD, readHeader, type TokenHeader } from './token-form.ts';
+import type { UsableKey } from './usable-keys.ts';
 
 /** A token that was verified by a key. */
 export type VerifiedToken = {

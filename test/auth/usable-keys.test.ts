@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import type { JWK } from 'jose';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { importUsableKeys } from '../../lib/auth/token-rules.ts';
+import { importUsableKeys } from '../../lib/auth/usable-keys.ts';
 import { forged, goodParts, hmac, rs256 } from '../stage/forge.ts';
 import { startVerifier } from '../stage/keys.ts';
 
