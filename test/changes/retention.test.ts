@@ -23,6 +23,15 @@ const kept = async () => (await readOn(call, `${CHANGES}?limit=1000`)).changes.m
 
 beforeEach(() => query("UPDATE user_changes SET time = now() - interval '40 days'"));
 
+test('one cleanup deletes more expired keys than one of its steps', async () => {
+  await query(`
+    INSERT INTO idempotency_keys (key, request, user_ids, created_at)
+    SELECT sha256(n::text::bytea), '', '{}', now() - interval '25 hours' FROM generate_series(1, 2500) AS n`);
+  await cleanUp();
+
+  expect(await query('SELECT FROM idempotency_keys')).toEqual([]);
+});
+
 describe('a change with a wrong time', () => {
   test('in the future does not keep older changes', async () => {
     const [, , , young, later] = await leaveChanges([40, -400, 35, 5, -1]);
@@ -45,6 +54,7 @@ describe('a change with a wrong time', () => {
     await cleanUp();
 
     expect(await kept()).toEqual(ids.slice(-2));
+    expect(await query('SELECT FROM user_changes')).toHaveLength(2);
   });
 
   test('in the past does not delete younger changes before it', async () => {
