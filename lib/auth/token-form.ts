@@ -2,6 +2,7 @@ import { decodeProtectedHeader } from 'jose';
 import { unauthorized } from '../http/problem.ts';
 import type { Algorithm } from '../settings/setting-forms.ts';
 import { isNameOf } from './algorithm-names.ts';
+import { NO_PAYLOAD } from './claims.ts';
 
 /** Algorithm and key of a token's signature, as named in its header. */
 export type TokenHeader = { readonly alg: Algorithm; readonly kid: string | undefined };
@@ -43,9 +44,6 @@ function demandStrictForm(token: string): void {
 const BYTE_ORDER_MARK = '77u_';
 
 const NO_HEADER = "the token's header is not a JSON object";
-
-/** The reason for a payload without claims. */
-export const NO_PAYLOAD = "the token's payload is not a JSON object";
 
 /** Node's decoder skips what is not base64, so the bytes must encode to the same text. */
 function isCanonical(part: string): boolean {

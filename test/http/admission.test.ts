@@ -166,7 +166,7 @@ describe('the turns', () => {
 describe('the caller of a request', () => {
   const verified = (subject: string): VerifiedToken => ({
     principal: { subject, roles: [], claims: {} },
-    exp: 0,
+    expiresAt: 0,
     key: {} as VerifiedToken['key'],
   });
 
