@@ -1,5 +1,5 @@
 // Writes the checks of the OpenAPI document that the client runs: one function for each set of parameters and each response.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
 import standaloneCode from 'ajv/dist/standalone/index.js';
 
@@ -65,16 +65,34 @@ const ajv = new Ajv({
 const named = Object.keys(schemas).filter((name) => name === 'Problem' || /^[a-z]/.test(name));
 const functions = standaloneCode(ajv, Object.fromEntries(named.map((name) => [name, name])));
 const table = JSON.stringify(operations).replace(/"((?:get|post|patch|delete)_\w+)"/g, '$1');
-const formats = Object.entries(components.schemas.UserRead.properties).map(([name, { format }]) => [
-  name,
-  format ?? '',
-]);
+const { UserRead, UserUpdate, Problem } = components.schemas;
+const members = Object.entries(UserRead.properties);
+const parameterOf = (path, name) => paths[path].get.parameters.find((one) => one.name === name).schema;
+const constants = {
+  VERSION: readJson('package.json').version,
+  DEFAULT_LIST_LIMIT: parameterOf('/api/v1/users/', 'limit').default,
+  MAX_IDS: parameterOf('/api/v1/users/', 'ids').maxItems,
+  MAX_CHANGES: parameterOf('/api/v1/users/changes', 'limit').maximum,
+  MAX_WAIT_SECONDS: parameterOf('/api/v1/users/changes', 'wait').maximum,
+  USER_FORMATS: Object.fromEntries(members.map(([name, { format = '' }]) => [name, format])),
+  // Members of a user that an update ignores, and those that it leaves unchanged if they are null.
+  READ_ONLY: members.map(([name]) => name).filter((name) => !(name in UserUpdate.properties)),
+  LEFT_BY_NULL: UserRead.required.filter((name) => typeof UserRead.properties[name].type === 'string'),
+};
+const types = { USER_FORMATS: ': Readonly<Record<string, string>>' };
+const toConstant = ([name, value]) => `export const ${name}${types[name] ?? ''} = ${JSON.stringify(value)};`;
+const codes = Problem.description.matchAll(/(?<=urn:svc:error:)\w+/g);
 writeFileSync(
   'src/checks.ts',
   `// @ts-nocheck: generated from the OpenAPI document
 ${functions}
 export const OPERATIONS: unknown = ${table};
-export const VERSION = '${readJson('package.json').version}';
-export const USER_FORMATS: Readonly<Record<string, string>> = ${JSON.stringify(Object.fromEntries(formats))};
+${Object.entries(constants).map(toConstant).join('\n')}
+`,
+);
+appendFileSync(
+  'src/schema.ts',
+  `/** The part after \`urn:svc:error:\` in the \`type\` of a problem. */
+export type ProblemCode = '${[...codes].join("' | '")}';
 `,
 );

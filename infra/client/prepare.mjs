@@ -8,12 +8,7 @@ import { fileURLToPath } from 'node:url';
 const folder = fileURLToPath(new URL('.', import.meta.url));
 const stamp = join(folder, 'dist', 'built');
 const sources = [
-  'src',
-  'checks.mjs',
-  'package.json',
-  'package-lock.json',
-  'tsconfig.json',
-  '../openapi.json',
+  ...['src', 'checks.mjs', 'package.json', 'package-lock.json', 'tsconfig.json', '../openapi.json'],
 ];
 
 if (!isBuilt()) {

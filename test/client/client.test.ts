@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   type ClientCredentials,
@@ -307,17 +305,6 @@ test('a service with a base path is found', async () => {
   expect(first.slice(0, 3)).toEqual(['ada@example.com', 'grace@example.com', 'mary@example.com']);
   expect(new Set(front.seen.map(({ target }) => target.split('?')[0]))).toEqual(
     new Set(['/stage/api/v1/users/']),
-  );
-});
-
-test('the union of problems has exactly those of the service', () => {
-  const codesIn = (file: string, pattern: RegExp) =>
-    [...readFileSync(join(import.meta.dirname, '../..', file), 'utf8').matchAll(pattern)]
-      .map(([, code]) => code)
-      .sort();
-
-  expect(codesIn('infra/client/src/problem.ts', /^ {2}\| '(\w+)'/gm)).toEqual(
-    codesIn('lib/http/problem.ts', /^ {2}(\w+_error): /gm),
   );
 });
 

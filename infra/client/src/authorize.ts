@@ -1,6 +1,5 @@
 import type { TokenSource } from './client-credentials.ts';
 import { WrongValue } from './problem.ts';
-import type { CopyRequest } from './request-copies.ts';
 
 const sent = new WeakMap<Request, string[]>();
 
@@ -13,7 +12,7 @@ export function tokensOf(request: Request): readonly string[] {
 export function authorize(
   send: (request: Request) => Promise<Response>,
   tokens: TokenSource,
-): (copy: CopyRequest, original: Request) => Promise<Response> {
+): (copy: () => Request, original: Request) => Promise<Response> {
   return async (copy, original) => {
     const token = await tokens();
     const answer = await send(withToken(copy(), token, original));

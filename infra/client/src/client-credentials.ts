@@ -1,5 +1,5 @@
-import { excerpt, refuseWrongAddress, UnexpectedAnswer, WrongValue } from './problem.ts';
-import { parseJson, readContent } from './response-content.ts';
+import { excerpt, isAddress, UnexpectedAnswer, WrongValue } from './problem.ts';
+import { parseJson, readText } from './response-content.ts';
 import { withTimeLimit } from './time-limit.ts';
 
 /** A source of access tokens. `refused` is a token that the service refused: the source must return another one. */
@@ -25,7 +25,7 @@ const MAX_MIB = 1;
 
 /** Tokens by the client credentials grant (RFC 6749 section 4.4): one at a time, renewed before it expires. */
 export function clientCredentials(credentials: ClientCredentials): TokenSource {
-  refuseWrongAddress('the url of the client credentials', credentials?.url);
+  if (!isAddress(credentials?.url)) throw new WrongValue('url must be an http(s) URL without credentials');
   if (typeof credentials.clientId !== 'string') throw new WrongValue('clientId must be a text');
   let current: { readonly token: string; readonly renewAt: number } | undefined;
   let underWay: Promise<string> | undefined;
@@ -48,9 +48,7 @@ export function clientCredentials(credentials: ClientCredentials): TokenSource {
   };
 }
 
-type TokenAnswer = { readonly access_token: string; readonly expires_in: number };
-
-async function askForToken(credentials: ClientCredentials, signal: AbortSignal): Promise<TokenAnswer> {
+async function askForToken(credentials: ClientCredentials, signal: AbortSignal) {
   const { url, clientId, clientSecret, scope, authenticateBy = 'basic', parameters } = credentials;
   const isBasic = clientSecret !== undefined && authenticateBy === 'basic';
   const response = await (credentials.fetch ?? fetch)(url, {
@@ -71,10 +69,9 @@ async function askForToken(credentials: ClientCredentials, signal: AbortSignal):
     redirect: 'manual',
     signal,
   });
-  const text = await new Response(await readContent(response, MAX_MIB)).text();
-  const { access_token, expires_in, error } = Object(parseJson(text));
+  const { access_token, expires_in, error } = Object(parseJson(await readText(response, MAX_MIB)));
   if (response.ok && typeof access_token === 'string' && access_token !== '')
-    return { access_token, expires_in: expires_in == null ? Number.NaN : Number(expires_in) };
+    return { access_token, expires_in: Number(expires_in ?? Number.NaN) };
   const reason =
     typeof error === 'string'
       ? excerpt(error, clientSecret ? [clientSecret] : [])

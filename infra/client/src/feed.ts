@@ -1,5 +1,7 @@
 import type { Client } from 'openapi-fetch';
-import { nextQuery, type Signal, succeeded, type Taken } from './answers.ts';
+import { type Signal, succeeded, type Taken } from './answers.ts';
+import { MAX_CHANGES, MAX_WAIT_SECONDS } from './checks.ts';
+import { nextQuery } from './link.ts';
 import { WrongValue } from './problem.ts';
 import type { components, paths } from './schema.ts';
 import { unexpected } from './service-response.ts';
@@ -41,9 +43,7 @@ type FeedQuery = NonNullable<paths['/api/v1/users/changes']['get']['parameters']
 const FEED = '/api/v1/users/changes';
 
 /** Maximum number of changes in a page, unless a reader gives another. A page with fewer ends at the latest change. */
-export const PAGE = 1000;
-
-const MAX_WAIT_SECONDS = 20;
+export const PAGE = MAX_CHANGES;
 /** Some gateways end a request after 20 s. */
 const DEFAULT_WAIT_SECONDS = 15;
 

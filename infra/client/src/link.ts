@@ -1,3 +1,17 @@
+import { isOfSamePath, requestUrlOf } from './service-response.ts';
+
+/** The query of the link to the next page, which may be any reference of RFC 3986. Undefined without such a link. */
+export function nextQuery(response: Response): Record<string, string> | undefined {
+  const reference = findLink(response.headers.get('link') ?? '', 'next');
+  const url = requestUrlOf(response);
+  if (reference === undefined || url === undefined) return undefined;
+  const target = parseUrl(reference, url);
+  // Scheme and host are those of a server behind a proxy. The proxy may have removed the beginning of the path.
+  const hasPath = !/^(?:[^:/?#]+:)?(?:\/\/[^/?#]*)?(?:[?#]|$)/.test(reference);
+  const isRight = target && (!hasPath || isOfSamePath(target.pathname, url));
+  return isRight ? Object.fromEntries(target.searchParams) : undefined;
+}
+
 const TARGET = /[\s,]*<([^>]*)>/y;
 const PARAMETER = /\s*;\s*([^\s=;,]*)\s*(?:=\s*("(?:[^"\\]|\\.)*"|[^\s;,]*))?/y;
 
@@ -23,4 +37,12 @@ export function findLink(header: string, relation: string): string | undefined {
     if (relations.includes(relation) && !parameters.has('anchor')) return link[1];
   }
   return undefined;
+}
+
+function parseUrl(reference: string, base: string): URL | undefined {
+  try {
+    return new URL(reference, base);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,8 +1,10 @@
 import type { Signal } from './answers.ts';
+import { MAX_IDS } from './checks.ts';
 import type { Change } from './feed.ts';
+import type { User } from './operations.ts';
 import { isProblem } from './problem.ts';
 import { sleep } from './time-limit.ts';
-import type { User, Users } from './users.ts';
+import type { Users } from './users.ts';
 
 type Awaitable<Value> = Value | Promise<Value>;
 
@@ -26,9 +28,6 @@ type MirrorOptions = Signal & {
   /** Whether a copy with users may become empty, because the service has none. */
   readonly allowEmpty?: boolean;
 };
-
-/** Maximum number of ids in a list. */
-const MAX_IDS = 100;
 
 /**
  * Keeps a copy of the users up to date. The first time, and whenever the changes after the cursor are no longer
@@ -64,20 +63,11 @@ export async function mirror(
 
 /** The copy, of which no operation begins after the abort. */
 function untilAborted(copy: Mirror, signal: AbortSignal | undefined): Mirror {
-  /** The same value, unless the signal has aborted. */
-  const checked = <Value>(value: Value): Value => {
+  const get = (_: object, name: keyof Mirror) => {
     if (signal?.aborted) throw signal.reason;
-    return value;
+    return copy[name].bind(copy);
   };
-  return {
-    cursor: () => copy.cursor(),
-    async *ids() {
-      for await (const id of checked(copy).ids()) yield checked(id);
-    },
-    put: async (user) => copy.put(checked(user)),
-    remove: async (id) => copy.remove(checked(id)),
-    keep: async (cursor) => copy.keep(checked(cursor)),
-  };
+  return new Proxy({}, { get } as ProxyHandler<object>) as Mirror;
 }
 
 /** Returns the cursor from before the list, so that all later changes are read afterwards. */

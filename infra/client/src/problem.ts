@@ -1,29 +1,9 @@
-import type { components } from './schema.ts';
+import type { components, ProblemCode } from './schema.ts';
+
+export type { ProblemCode };
 
 type AnyProblem = components['schemas']['Problem'];
 type Faults = Required<Pick<AnyProblem, 'errors'>>;
-
-/** The part after `urn:svc:error:` in the `type` of a problem. */
-export type ProblemCode =
-  | 'bad_request_error'
-  | 'unauthorized_error'
-  | 'forbidden_error'
-  | 'not_found_error'
-  | 'method_not_allowed_error'
-  | 'request_timeout_error'
-  | 'conflict_error'
-  | 'idempotency_key_in_use_error'
-  | 'gone_error'
-  | 'cursor_expired_error'
-  | 'precondition_failed_error'
-  | 'payload_too_large_error'
-  | 'unsupported_media_type_error'
-  | 'validation_error'
-  | 'idempotency_key_reused_error'
-  | 'precondition_required_error'
-  | 'request_header_fields_too_large_error'
-  | 'internal_server_error'
-  | 'service_unavailable_error';
 
 type ProblemOf<Code extends ProblemCode> = Omit<AnyProblem, 'type' | 'errors'> & {
   readonly type: `urn:svc:error:${Code}`;
@@ -80,16 +60,13 @@ export function isObject(value: unknown): value is object {
   return Object.prototype.toString.call(value) === '[object Object]';
 }
 
-/**
- * Refuses an address to which no request can be sent, with credentials in it, too. In a browser it may be relative.
- *
- * @throws {WrongValue} without the address, which may have a secret
- */
-export function refuseWrongAddress(name: string, address: unknown): void {
+/** Whether a text is an http(s) URL without credentials. In a browser it may be relative. */
+export function isAddress(text: unknown): text is string {
   try {
-    if (typeof address === 'string' && /^https?:/.test(new Request(address).url)) return;
-  } catch {}
-  throw new WrongValue(`${name} must be an http(s) URL without credentials`);
+    return typeof text === 'string' && /^https?:/.test(new Request(text).url);
+  } catch {
+    return false;
+  }
 }
 
 /** The beginning of a text without control characters, and without the secrets, their parts and their usual encodings. */

@@ -1,6 +1,5 @@
 import { UnexpectedAnswer, WrongValue } from './problem.ts';
-import { type CopyRequest, readForCopies } from './request-copies.ts';
-import { readContent } from './response-content.ts';
+import { readText } from './response-content.ts';
 import { MAX_TIMER_MS, sleep, withTimeLimit } from './time-limit.ts';
 
 /** How often a request is sent, and how long the pauses are. */
@@ -25,7 +24,7 @@ const MAX_MIB = 64;
  * creates with an Idempotency-Key. Any other request is sent once, because it may have been carried out.
  */
 export function sendAgain(
-  send: (copy: CopyRequest, original: Request) => Promise<Response>,
+  send: (copy: () => Request, original: Request) => Promise<Response>,
   { attempts = 4, pause = 200, longestPause = 30_000, timeout = 60_000 }: RetryOptions = {},
 ): (request: Request) => Promise<Response> {
   refuseWrongAttempts(attempts);
@@ -34,12 +33,14 @@ export function sendAgain(
       throw new WrongValue(`${name} must be from 0 to ${MAX_TIMER_MS}`);
 
   return async (request) => {
-    const copy = await readForCopies(request);
+    // `clone` would make two streams of the content. Some browsers have no `body` of a request.
+    const hasContent = ['POST', 'PATCH'].includes(request.method);
+    const content = hasContent && { body: await request.arrayBuffer() };
     const most = request.method === 'POST' && !request.headers.has('idempotency-key') ? 1 : attempts;
     for (let attempt = 1; ; attempt += 1) {
       const begin = performance.now();
       const receive = async (signal: AbortSignal) =>
-        withContent(await send((init) => copy({ signal, ...init }), request));
+        withContent(await send(() => new Request(request, { signal, ...content }), request));
       const answer = await withTimeLimit(timeout, request.signal, receive).catch((error: unknown) => {
         if (attempt === most || request.signal?.aborted || isRefusedToken(error)) throw error;
         return undefined;
@@ -49,7 +50,8 @@ export function sendAgain(
         if (page) return page;
         attempt = 0;
       } else if (answer && (attempt === most || !isForLater(answer))) {
-        return attempt > 1 ? marked(answer) : answer;
+        if (attempt > 1) again.add(answer);
+        return answer;
       } else await sleep(pauseBefore(answer, attempt), request.signal);
     }
   };
@@ -70,7 +72,6 @@ export function parseRetryAfter(text: string): number {
     : Number.NaN;
 }
 
-/** Values of callers without types, too. */
 export function refuseWrongAttempts(attempts: unknown): void {
   if (attempts !== Number.POSITIVE_INFINITY && !(Number.isInteger(attempts) && (attempts as number) >= 1))
     throw new WrongValue('attempts must be an integer from 1, or Infinity');
@@ -78,29 +79,23 @@ export function refuseWrongAttempts(attempts: unknown): void {
 
 /** The response with its whole content. A response that breaks off counts as lost. */
 async function withContent(answer: Response): Promise<Response> {
-  // A redirect that is not followed has no status in some runtimes, and cannot be copied.
-  if (answer.body === null || answer.status === 0) return answer;
-  const content = await readContent(answer, MAX_MIB);
-  return new Response(content.byteLength === 0 ? null : content, answer);
+  const text = await readText(answer, MAX_MIB);
+  return Object.assign(answer, { text: async () => text, json: async () => JSON.parse(text) });
 }
 
-/**
- * Whether a gateway has ended a request that waits for changes. A failure of the gateway would have come earlier than after
- * half of the wait. A problem document is the service's.
- */
+/** Whether a gateway has ended a request that waits for changes: not the service, and not before half of the wait. */
 export function isEndOfWait(url: string, { status, headers }: Response, milliseconds: number): boolean {
   const wait = Number(new URL(url).searchParams.get('wait')) * 1000;
-  const isOfGateway = status >= 502 && !headers.get('content-type')?.startsWith('application/problem+json');
-  return isOfGateway && status <= 504 && wait > 0 && milliseconds > wait / 2;
+  const isOfService = headers.get('content-type')?.startsWith('application/problem+json');
+  return [502, 503, 504].includes(status) && !isOfService && wait > 0 && milliseconds > wait / 2;
 }
 
 /** A page without a change, whose link leads to the same cursor. Undefined without one, and for `now`, which moves on. */
 function emptyPage(url: string): Response | undefined {
   const { search, searchParams } = new URL(url);
   if ([null, 'now'].includes(searchParams.get('cursor'))) return undefined;
-  return new Response('[]', {
-    headers: { 'content-type': 'application/json', link: `<${search}>; rel="next"` },
-  });
+  const headers = { 'content-type': 'application/json', link: `<${search}>; rel="next"` };
+  return new Response('[]', { headers });
 }
 
 /** Whether the authorization server refuses to issue a token, or the token cannot be sent, as it will again. */
@@ -115,12 +110,5 @@ function isForLater({ status, headers }: Response): boolean {
 
 const again = new WeakSet<Response>();
 
-function marked(answer: Response): Response {
-  again.add(answer);
-  return answer;
-}
-
 /** Whether the request was repeated, so that this may be the response to its own effect. */
-export function wasSentAgain(answer: Response): boolean {
-  return again.has(answer);
-}
+export const wasSentAgain = (answer: Response): boolean => again.has(answer);

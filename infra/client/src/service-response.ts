@@ -18,27 +18,19 @@ type Operation = Readonly<Record<Place, Check>> & {
 type Received = { readonly url: string; readonly createError: (reason: string) => UnexpectedAnswer };
 const received = new WeakMap<Response, Received>();
 
-/**
- * Refuses values that the OpenAPI document does not allow in a path, a query or a header, before anything is sent. A value
- * that is missing would select other users.
- *
- * @throws {WrongValue}
- */
+/** Refuses values that the OpenAPI document does not allow in a path, a query or a header, before anything is sent. */
 export function refuseWrongValues({ schemaPath, request, params }: Call): undefined {
   const operation = operationOf(schemaPath, request.method);
   for (const place of ['path', 'query', 'header'] as const) {
     const values: Readonly<Record<string, unknown>> = params[place] ?? {};
+    // It would select other users.
     const missing = Object.keys(values).find((name) => values[name] === undefined);
     const fault = missing ? ` /${missing} must be present` : operation && faultOf(operation[place], values);
     if (fault) throw new WrongValue(`${place}${fault}`);
   }
 }
 
-/**
- * Accepts a response that the operation has, or a problem document of the service.
- *
- * @throws {UnexpectedAnswer} for any other response
- */
+/** Accepts a response that the operation has, or a problem document of the service. Others are an `UnexpectedAnswer`. */
 export async function acceptResponse(call: Call & { readonly response: Response }): Promise<undefined> {
   const { schemaPath, request, response } = call;
   const operation = operationOf(schemaPath, request.method);
@@ -71,14 +63,11 @@ export async function acceptResponse(call: Call & { readonly response: Response 
 }
 
 /** The error for a response that has the form of the service's, and cannot be the service's. */
-export function unexpected(response: Response, reason: string): UnexpectedAnswer {
-  return received.get(response)?.createError(reason) ?? new UnexpectedAnswer(response.status, reason);
-}
+export const unexpected = (response: Response, reason: string): UnexpectedAnswer =>
+  received.get(response)?.createError(reason) ?? new UnexpectedAnswer(response.status, reason);
 
 /** The address of the request that got this response. */
-export function requestUrlOf(response: Response): string | undefined {
-  return received.get(response)?.url;
-}
+export const requestUrlOf = (response: Response): string | undefined => received.get(response)?.url;
 
 /** Whether a path ends with the path that the service has for the request. The id of a user may be in any case. */
 export function isOfSamePath(path: string, requestUrl: string): boolean {
@@ -92,9 +81,8 @@ export function faultOfParameter(path: string, place: Place, values: object): st
   return faultOf((operationOf(path, 'GET') as Operation)[place], values);
 }
 
-function operationOf(path: string, method: string): Operation | undefined {
-  return (OPERATIONS as Readonly<Record<string, Operation>>)[`${method} ${path}`];
-}
+const operationOf = (path: string, method: string): Operation | undefined =>
+  (OPERATIONS as Readonly<Record<string, Operation>>)[`${method} ${path}`];
 
 function faultOf(check: Check, value: unknown): string | undefined {
   if (check(value)) return undefined;
@@ -102,10 +90,7 @@ function faultOf(check: Check, value: unknown): string | undefined {
   return ` ${instancePath} ${message}`;
 }
 
-/**
- * Whether a problem document is the service's, about this response and this path. A gateway that rewrites paths gets the 404
- * of a path, which does not mean that there is no such user.
- */
+/** Whether a problem document is the service's. The 404 of another path does not mean that there is no such user. */
 function isAbout({ type, status, instance }: Problem, received: number, { url }: Request): boolean {
   const isOfPath = status !== 404 || isOfSamePath(instance, url);
   return type.startsWith('urn:svc:error:') && status === received && isOfPath;

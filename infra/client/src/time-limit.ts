@@ -4,9 +4,8 @@ export const MAX_TIMER_MS = 2_147_483_647;
 type Outer = AbortSignal | null | undefined;
 
 /**
- * The result of `work`. When the time has passed, or `outer` aborts, the signal of `work` aborts, and the result is a
- * rejection, also if `work` ignores its signal. `AbortSignal.timeout` would keep each request in memory until its time has
- * passed, and some browsers lack `AbortSignal.any`.
+ * The result of `work`. After the time, or when `outer` aborts, it is a rejection, also if `work` ignores its signal.
+ * `AbortSignal.timeout` would keep each request in memory until its time has passed, and some browsers lack `any`.
  */
 export async function withTimeLimit<Value>(
   milliseconds: number,

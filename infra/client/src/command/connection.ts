@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { VERSION } from '../checks.ts';
 import { clientCredentials, type TokenSource } from '../client-credentials.ts';
+import { isAddress } from '../problem.ts';
 import { isEndOfWait, type RetryOptions } from '../retries.ts';
 import { createUsers, type Users } from '../users.ts';
 import { EXIT, Failure, isMissing, reasonOf } from './failure.ts';
@@ -30,37 +31,31 @@ const OUTAGE = 1_000;
  * @throws {Failure} that names every missing or wrong setting
  */
 export function connect(url: string | undefined, variables: Variables, patience: Patience): Users {
-  const settings = { ...variables, ...(url !== undefined && { USERS_URL: url }) };
-  const service = isNothingGiven(settings) ? serviceOfDevelopment(patience.say) : readSettings(settings);
+  const settings: Variables = { ...variables, ...(url !== undefined && { USERS_URL: url }) };
+  const isGiven = settings.USERS_URL || settings.USERS_TOKEN || settings.USERS_TOKEN_URL;
+  const service = isGiven ? readSettings(settings) : serviceOfDevelopment(patience.say);
   const retry = { ...PATIENCE, ...(patience.isEndless && { attempts: Number.POSITIVE_INFINITY }) };
   return createUsers({ ...service, retry, fetch: reportOutages(patience) });
 }
 
-function isNothingGiven({ USERS_URL, USERS_TOKEN, USERS_TOKEN_URL }: Variables): boolean {
-  return !USERS_URL && !USERS_TOKEN && !USERS_TOKEN_URL;
-}
-
 function readSettings(settings: Variables): Service {
-  const faults: string[] = [];
-  const { USERS_TOKEN: token } = settings;
+  const { USERS_TOKEN: token, USERS_TOKEN_URL, USERS_CLIENT_ID, USERS_CLIENT_SECRET } = settings;
   const url = (settings.USERS_URL ?? '').trim();
-  if (!url) faults.push('set --url or USERS_URL to the base URL of the service');
-  else if (!isAddress(url)) faults.push('--url or USERS_URL must be an http(s) URL without credentials');
-  else if (/[?#]|\/api\/v1(?:\/users(?:\/[^/]*)?)?\/*$/.test(url))
-    faults.push('--url or USERS_URL must be the base URL, without /api/v1/users/ and without a query');
-
-  const { USERS_TOKEN_URL, USERS_CLIENT_ID, USERS_CLIENT_SECRET, USERS_SCOPE, USERS_AUDIENCE } = settings;
-  if (token && USERS_TOKEN_URL) faults.push('set either USERS_TOKEN or USERS_TOKEN_URL');
-  if (!token && !USERS_TOKEN_URL)
-    faults.push('set USERS_TOKEN, or USERS_TOKEN_URL, USERS_CLIENT_ID and USERS_CLIENT_SECRET');
-  if (token && !/^[\x21-\x7e]+$/.test(token))
-    faults.push('USERS_TOKEN must be a token, without spaces or line ends');
-  if (USERS_TOKEN_URL) {
-    if (!isAddress(USERS_TOKEN_URL))
-      faults.push('USERS_TOKEN_URL must be an http(s) URL without credentials');
-    if (!USERS_CLIENT_ID) faults.push('set USERS_CLIENT_ID');
-    if (!USERS_CLIENT_SECRET) faults.push('set USERS_CLIENT_SECRET');
-  }
+  const isOfApi = /[?#]|\/api\/v1(?:\/users(?:\/[^/]*)?)?\/*$/.test(url);
+  const rules: Readonly<Record<string, unknown>> = {
+    'set --url or USERS_URL to the base URL of the service': url,
+    '--url or USERS_URL must be an http(s) URL without credentials': !url || isAddress(url),
+    '--url or USERS_URL must be the base URL, without /api/v1/users/ and without a query':
+      !isAddress(url) || !isOfApi,
+    'set either USERS_TOKEN or USERS_TOKEN_URL': !token || !USERS_TOKEN_URL,
+    'set USERS_TOKEN, or USERS_TOKEN_URL, USERS_CLIENT_ID and USERS_CLIENT_SECRET': token || USERS_TOKEN_URL,
+    'USERS_TOKEN must be a token, without spaces or line ends': !token || /^[\x21-\x7e]+$/.test(token),
+    'USERS_TOKEN_URL must be an http(s) URL without credentials':
+      !USERS_TOKEN_URL || isAddress(USERS_TOKEN_URL),
+    'set USERS_CLIENT_ID': !USERS_TOKEN_URL || USERS_CLIENT_ID,
+    'set USERS_CLIENT_SECRET': !USERS_TOKEN_URL || USERS_CLIENT_SECRET,
+  };
+  const faults = Object.keys(rules).filter((rule) => !rules[rule]);
   if (faults.length > 0) throw new Failure(faults.join('\n'), EXIT.wrongUse);
   if (token) return { url, token: () => token };
   return {
@@ -70,17 +65,10 @@ function readSettings(settings: Variables): Service {
       clientId: USERS_CLIENT_ID ?? '',
       clientSecret: USERS_CLIENT_SECRET ?? '',
       fetch: fetchAsCommand,
-      ...(USERS_SCOPE && { scope: USERS_SCOPE }),
-      ...(USERS_AUDIENCE && { parameters: { audience: USERS_AUDIENCE } }),
+      ...(settings.USERS_SCOPE && { scope: settings.USERS_SCOPE }),
+      ...(settings.USERS_AUDIENCE && { parameters: { audience: settings.USERS_AUDIENCE } }),
     }),
   };
-}
-
-/** Whether a text is an http(s) URL without credentials. */
-export function isAddress(text: string): boolean {
-  if (!URL.canParse(text)) return false;
-  const { protocol, username, password } = new URL(text);
-  return /^https?:$/.test(protocol) && username === '' && password === '';
 }
 
 function serviceOfDevelopment(say: (text: string) => void): Service {
@@ -91,9 +79,8 @@ function serviceOfDevelopment(say: (text: string) => void): Service {
         'Nothing is needed while npm run dev runs in this clone.',
       EXIT.wrongUse,
     );
-  const { url } = service;
-  say(`Using the service of npm run dev on ${url}`);
-  return { url, token: () => readDevelopment()?.token ?? service.token };
+  say(`Using the service of npm run dev on ${service.url}`);
+  return { url: service.url, token: () => readDevelopment()?.token ?? service.token };
 }
 
 /** A restarted `npm run dev` has written another token. */

@@ -2,7 +2,8 @@ import { createHmac } from 'node:crypto';
 import { request as requestByHttp } from 'node:http';
 import { request as requestByHttps } from 'node:https';
 import { VERSION } from '../checks.ts';
-import { isAddress, type Variables } from './connection.ts';
+import { isAddress } from '../problem.ts';
+import type { Variables } from './connection.ts';
 import { EXIT, Failure } from './failure.ts';
 
 /** The URL of the receiver, and whether one on another machine may be reached without TLS. */
