@@ -20,8 +20,11 @@ const PLACES: Readonly<Record<string, RegExp>> = {
   'infra/kubernetes/examples/production/kustomization.yaml': /(?<=newTag: ).+/g,
 };
 
-/** The first heading of a version in the changelog. */
+/** The first heading of a version in the changelog, and the first one of a release. */
 const HEADING = /^## .+$/m;
+const HEADING_OF_RELEASE = /^## (\d+\.\d+\.\d+) - (\S+)$/m;
+/** The latest release, in README.md. */
+const LATEST = /(?<=The latest release is )\S+ of \S+(?=\.\s)/;
 
 const headingOf = (version: string) =>
   RELEASE.test(version) ? `## ${version} - ` : `## Unreleased (${version.split('-', 1)})`;
@@ -34,6 +37,12 @@ function setVersion(version: string): void {
   const date = new Date().toISOString().slice(0, 10);
   const heading = headingOf(version) + (RELEASE.test(version) ? date : '\n\n$&');
   writeFileSync('CHANGELOG.md', changelog.replace(HEADING, heading));
+  writeFileSync('README.md', readFileSync('README.md', 'utf8').replace(LATEST, latestRelease()));
+}
+
+function latestRelease(): string {
+  const [, version, date] = HEADING_OF_RELEASE.exec(readFileSync('CHANGELOG.md', 'utf8')) ?? [];
+  return `${version} of ${date}`;
 }
 
 function* findFaults(): Generator<string> {
@@ -46,6 +55,9 @@ function* findFaults(): Generator<string> {
   const [heading = ''] = HEADING.exec(readFileSync('CHANGELOG.md', 'utf8')) ?? [];
   if (!heading.startsWith(headingOf(version)))
     yield `CHANGELOG.md begins with "${heading}", not with "${headingOf(version)}".`;
+  const [latest] = LATEST.exec(readFileSync('README.md', 'utf8')) ?? [];
+  if (latest !== latestRelease())
+    yield `README.md names the release ${latest}, and CHANGELOG.md ${latestRelease()}.`;
   yield* findFaultsOfCommit(version);
 }
 

@@ -11,10 +11,10 @@ const ROOT = join(import.meta.dirname, '../..');
 /** The files with the version, and the two programs that read it. */
 const FILES = [
   ...['package.json', 'package-lock.json', 'infra/client/package.json', 'infra/client/package-lock.json'],
-  ...['infra/client/README.md', 'Dockerfile', 'infra/compose.yaml'],
+  ...['README.md', 'infra/client/README.md', 'Dockerfile', 'infra/compose.yaml'],
   'infra/kubernetes/components/release/kustomization.yaml',
   ...['infra/kubernetes/examples/production/kustomization.yaml', 'CHANGELOG.md', 'infra/tools/release.ts'],
-  'infra/build-version.ts',
+  ...['infra/build-version.ts', 'README.md'],
 ];
 
 let folder: string;
@@ -66,6 +66,7 @@ test('infra/tools/release.ts sets a version everywhere, and accepts it from the 
   // The release is prepared, and not committed yet.
   expect(release('9.8.0')).toEqual({ status: 0, output: '' });
   expect(read(folder, 'CHANGELOG.md')).toMatch(/^## 9\.8\.0 - \d{4}-\d\d-\d\d\n\n## /m);
+  expect(read(folder, 'README.md')).toMatch(/The latest release is 9\.8\.0 of \d{4}-\d\d-\d\d\./);
   expect(read(folder, 'infra/client/package-lock.json').match(/"9\.8\.0"/g)).toHaveLength(2);
   const second = commit('Release 9.8.0');
   expect([release().status, printed(), printed('--tag')]).toEqual([0, `9.8.0+${second}`, '9.8.0']);
@@ -90,7 +91,7 @@ test('infra/tools/release.ts sets a version everywhere, and accepts it from the 
   expect([release().status, printed()]).toEqual([0, '9.9.0-dev']);
 });
 
-test.each(FILES.slice(0, 9))('infra/tools/release.ts finds another version in %s', (file) => {
+test.each(FILES.slice(0, 10))('infra/tools/release.ts finds another version in %s', (file) => {
   release('9.8.0-dev');
   const text = read(folder, file);
   writeFileSync(join(folder, file), text.replace('9.8.0', '9.7.0'));
