@@ -74,7 +74,7 @@ const Change = z
         .meta({ format: 'int64', description: "The user's version, as in its `ETag`.", example: 3 }),
       changed: z
         // A closed list would stop clients that were generated before a field was added.
-        .array(z.string().max(64).meta({ pattern: '^[a-z_]+$' }))
+        .array(z.string().max(64).meta({ pattern: '^[a-z][a-z0-9_]*$' }))
         .max(MAX_FIELDS)
         .meta({
           description: `Names of the fields whose values an update changed, without the values: ${updatedFields.map(({ name }) => `\`${name}\``).join(', ')}, and those of later versions.`,

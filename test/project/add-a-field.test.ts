@@ -11,7 +11,7 @@ import { runInCopy } from './run-in-copy.ts';
 
 // Carries out the section "Add a field of a user" of CONTRIBUTING.md in a copy of the project. The name and the number of
 // the field are changed, so that the project may have a `locale`.
-const NAME = 'trial_locale';
+const NAME = 'trial_locale_2';
 const NUMBER = 14;
 
 const CHECKED = 'test events tsconfig.json knip.json redocly.yaml vitest.config.ts .gitignore'.split(' ');
@@ -154,7 +154,9 @@ describe('a new field is part of', () => {
       expect(JSON.stringify(schemas[name].properties[NAME])).toContain('"example":"en-GB"');
     expect(schemas.UserRead.required).not.toContain(NAME);
     expect(schemas.UserUpdate.description).toContain(`and \`${NAME}\` and leaves`);
-    expect(schemas.Change.properties.data.properties.changed.description).toContain(`\`${NAME}\``);
+    const { description, items } = schemas.Change.properties.data.properties.changed;
+    expect(description).toContain(`\`${NAME}\``);
+    expect(NAME).toMatch(new RegExp(items.pattern));
   });
 
   test('types and tests, of which no file must be changed', { timeout: 120_000 }, async () => {
