@@ -15,8 +15,9 @@ export interface Development {
 }
 
 /** The settings of another service with the same servers. */
-export function settingsBeside({ settings: { oauth }, service, database }: Development) {
+export function settingsBeside({ settings: { host, oauth }, service, database }: Development) {
   return {
+    SVC_HOST: host,
     SVC_PORT: service.port + 1,
     ...(database && { SVC_POSTGRES_HOST: database.host, SVC_POSTGRES_PORT: database.port }),
     SVC_OAUTH_ISSUER: oauth.issuer,

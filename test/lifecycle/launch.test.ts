@@ -52,7 +52,7 @@ describe('npm run dev', { timeout: 180_000 }, () => {
       ...[`The service is ready on ${url}`, `  ${url}/docs`, `  ${url}/redoc`, `  ${url}/openapi.json`],
       ...[`  postgres://postgres@127.0.0.1:${database}/postgres`, ''],
       'Settings of another service beside it, such as the one of npm start (see .env.example)',
-      ...[`  SVC_PORT=${Number(port) + 1}`, '  SVC_POSTGRES_HOST=127.0.0.1'],
+      ...['  SVC_HOST=127.0.0.1', `  SVC_PORT=${Number(port) + 1}`, '  SVC_POSTGRES_HOST=127.0.0.1'],
       ...[`  SVC_POSTGRES_PORT=${database}`, `  SVC_OAUTH_ISSUER=${issuer}`],
       ...[`  SVC_OAUTH_JWKS_URI=${issuer}/jwks`, '  SVC_OAUTH_AUDIENCE=user-management-service'],
       '  SVC_OAUTH_ROLES_CLAIM=aud',
