@@ -1,4 +1,4 @@
-import { CfnOutput, Duration, Stack } from 'aws-cdk-lib';
+import { Annotations, CfnOutput, Duration, Stack } from 'aws-cdk-lib';
 import { CfnIntegration, CfnRoute, type CfnStage, HttpApi } from 'aws-cdk-lib/aws-apigatewayv2';
 import { type ISecurityGroup, type IVpc, Port, SecurityGroup, Vpc } from 'aws-cdk-lib/aws-ec2';
 import { Rule, Schedule } from 'aws-cdk-lib/aws-events';
@@ -90,6 +90,8 @@ export class UserManagementStack extends Stack {
     super(scope, id, { env: { account, region } });
     const { vpcId, availabilityZones, privateSubnetIds } = deployment.network;
     const vpc = Vpc.fromVpcAttributes(this, 'Vpc', { vpcId, availabilityZones, privateSubnetIds });
+    const noRoutes = 'The stack uses no route table, and a deployment file names none.';
+    Annotations.of(vpc).acknowledgeWarning('@aws-cdk/aws-ec2:noSubnetRouteTableId', noRoutes);
     const secret = Secret.fromSecretAttributes(this, 'Secret', {
       secretCompleteArn: database.secretArn,
       ...(database.secretKeyArn && {
