@@ -25,6 +25,9 @@ export const USUAL: Patience = {
   drainAge: 20,
 };
 
+/** Where operators read the `README.md` of this folder. Set your own address. */
+export const RUNBOOK_URL = 'https://git.example.com/user-management-service/infra/observability/README.md';
+
 /** An alarm. The `README.md` of this folder has a section with its name. */
 export type Alarm = {
   readonly name: string;

@@ -1,7 +1,5 @@
 import { stringify } from 'yaml';
-import { type Alarm, alarms, type Patience, RELAY_ALARMS, USUAL } from './alarms.ts';
-
-const RUNBOOK = 'infra/observability/README.md#';
+import { type Alarm, alarms, type Patience, RELAY_ALARMS, RUNBOOK_URL, USUAL } from './alarms.ts';
 
 /** The alarms as a file of Prometheus rules. */
 export function alertsYaml(patience: Patience = USUAL): string {
@@ -31,7 +29,7 @@ function rules(list: readonly Alarm[], group = 'user-management-service') {
     expr,
     for: hold,
     labels: { severity },
-    annotations: { summary, runbook: RUNBOOK + name.toLowerCase() },
+    annotations: { summary, runbook_url: `${RUNBOOK_URL}#${name.toLowerCase()}` },
   }));
   return { groups: [{ name: group, rules: all }] };
 }

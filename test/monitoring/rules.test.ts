@@ -172,6 +172,11 @@ test('every alarm is tested firing and silent, and its section of the runbook ha
   const runbook = readFileSync(join(OBSERVABILITY, 'README.md'), 'utf8').split(/^## /m);
   for (const { name } of alarms(USUAL))
     expect(new Set(CASES[name]?.map(([, fires]) => fires)), name).toEqual(new Set([true, false]));
+  const files = [RULES, join(OBSERVABILITY, 'relay-alerts.yaml')].map((file) =>
+    parse(readFileSync(file, 'utf8')),
+  );
+  for (const { alert, annotations } of files.flatMap(({ groups }) => groups[0].rules))
+    expect(new URL(annotations.runbook_url).hash).toBe(`#${alert.toLowerCase()}`);
   for (const { name } of [...alarms(USUAL), ...RELAY_ALARMS]) {
     const section = runbook.find((text) => text.startsWith(`${name}\n`)) ?? '';
 
