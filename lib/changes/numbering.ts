@@ -16,21 +16,34 @@ export const isHead = sql`position >= (select position from user_changes_head or
 const startOfNode = (sequence: RawBuilder<unknown>) => sql`(${sequence} >> 48 << 48)`;
 
 /**
+ * The condition that a sequence is in a range. If PostgreSQL does not know both ends, it expects one of 200 rows, also of a
+ * table without statistics. With higher estimates it would compile each statement (`jit_above_cost`), for a second.
+ */
+const isBetween = (from: RawBuilder<unknown>, to: RawBuilder<unknown>) =>
+  sql`sequence between ${from} and ${to}`;
+
+/**
  * The condition that a number was given by a node whose numbers are lower than those of the node that gave `settled`.
  * Without Citus, its first part saves a search in the index.
  */
 const isOfLowerNode = sql`head.settled >> 48 > 0 and sequence between 0 and ${startOfNode(sql`head.settled`)} - 1`;
 
 /**
- * Changes without a position, for a table `head`: at most `limit` whose sequence is not settled, all late ones, whose
- * transaction had not ended when their sequence was settled, all that were written after the sequence was set back, and
- * all that another node of Citus gave a lower number.
+ * Changes without a position, for a table `head`, at most `limit` of each kind: those whose sequence is not settled, late
+ * ones, whose transaction had not ended when their sequence was settled, those that were written after the sequence was
+ * set back, and those that another node of Citus gave a lower number.
  */
 export function unnumbered(limit: RawBuilder<unknown>): RawBuilder<unknown> {
-  return sql`((select * from user_changes_unnumbered where sequence > head.settled order by sequence limit ${limit})
-    union all select * from user_changes_unnumbered where sequence = any(head.late)
-    union all select * from user_changes_unnumbered where sequence <= settled_before and sequence <= head.settled
-    union all select * from user_changes_unnumbered where ${isOfLowerNode} and sequence <> all(head.late))`;
+  const kinds = [
+    sql`sequence > head.settled`,
+    sql`sequence = any(head.late) and ${isBetween(sql`0`, sql`head.settled`)}`,
+    sql`sequence <= settled_before and sequence <= head.settled`,
+    sql`${isOfLowerNode} and sequence <> all(head.late)`,
+  ];
+  const selects = kinds.map(
+    (kind) => sql`(select * from user_changes_unnumbered where ${kind} order by sequence limit ${limit})`,
+  );
+  return sql`(${sql.join(selects, sql` union all `)})`;
 }
 
 /**
@@ -53,6 +66,8 @@ const MAX_LATE = 5000;
 /** A write that began earlier can no longer be acknowledged, because a statement takes at most 600 s. */
 const MAX_WRITE = sql`interval '15 minutes'`;
 
+const MAX_BIGINT = sql`9223372036854775807`;
+
 type NoValues = Record<string, never>;
 
 /** Gives positions to changes without one, after their commit. */
@@ -62,9 +77,10 @@ export class ChangeNumbering {
   readonly #count: PreparedStatement<NoValues, { count: string; age: number }>;
 
   constructor(statements: Statements) {
-    // 1. feed: the head, without a lock. 2. candidate: up to 1,000 changes without a position. If there is none, the next
-    //    steps find nothing, and nothing is locked. 3. head: the head again, now locked. Another instance that numbers has
-    //    ended. 4. taken: the candidates that it left, deleted from those without a position.
+    // 1. feed: the head, without a lock. 2. candidate: up to 1,000 changes without a position. By time, all are read, and
+    //    some twice. If there is none, the next steps find nothing, and nothing is locked. 3. head: the head again, now
+    //    locked. Another instance that numbers has ended. 4. taken: the candidates that it left, deleted from those without
+    //    a position.
     // 5. step: the highest sequence of these, and the order in which they get positions. 6. placed, numbered: the
     //    changes with the next positions, inserted.
     // 7. settling: whether all sequences up to the highest one count as settled. Those that are missing among them are
@@ -76,15 +92,18 @@ export class ChangeNumbering {
         with feed as materialized (
           select head.*, ${isOfSeveralNodes} as is_by_time from ${headRow} as head
         ), candidate as materialized (
-          select sequence, is_by_time from feed as head
-          cross join lateral ${unnumbered(sql`case when head.is_by_time then null else ${sql.lit(MAX_STEP)} end`)} as unnumbered
+          select sequence, is_by_time from feed as head cross join lateral (
+            ${unnumbered(sql.lit(MAX_STEP))}
+            union all select * from user_changes_unnumbered where ${isBetween(sql`case when is_by_time then 0 end`, MAX_BIGINT)}
+          ) as unnumbered
           order by case when is_by_time then time end, sequence limit ${sql.lit(MAX_STEP)}
         ), head as materialized (
           select position, settled, late from user_changes_head
-          where ${isHead} and exists (select from candidate) for update
+          where exists (select from candidate) order by position desc limit 1 for update
         ), taken as (
           delete from user_changes_unnumbered as unnumbered using head
-          where unnumbered.sequence = any(array(select sequence from candidate))
+          where sequence = any(array(select sequence from candidate))
+            and ${isBetween(sql`(select min(sequence) from candidate)`, sql`(select max(sequence) from candidate)`)}
           returning unnumbered.*
         ), step as materialized (
           select greatest(settled, max(sequence)) as top, greatest(settled, ${startOfNode(sql`max(sequence)`)}) as base,

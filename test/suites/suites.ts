@@ -105,7 +105,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   },
   restore: {
     proves:
-      'The commands of infra/postgresql/README.md back up and restore, while users are written; those of erasure.md leave no value of a deleted user in a file, and bring one user back; a logical replica takes over; and emails are compared alike in every locale, also before PostgreSQL 17.',
+      'The commands of infra/postgresql/README.md back up and restore, while users are written; those of erasure.md leave no value of a deleted user in a file, and bring one user back; a logical replica takes over; emails are compared alike in every locale, also before PostgreSQL 17; and it compiles no statement, with a million users.',
     needs: "Debian's postgresql",
     takes: '40 seconds',
     tests: {
@@ -113,16 +113,25 @@ export const SUITES: Readonly<Record<string, Suite>> = {
         'test/restore/*.test.ts',
         'test/users/email*.test.ts',
         'test/changes/set-back-sequence.test.ts',
+        'test/engine/statement-costs.test.ts',
       ],
+      env: { TEST_USERS: '1000000' },
+      testTimeout: 180_000,
       globalSetup: ['test/restore/postgres.ts'],
     },
   },
   upgrade: {
     proves:
-      '1.2.0 and this version serve with one database of a million users, and this one with the data of 1.0.0.',
+      '1.2.0 and this version serve with one database of a million users, and this one with the data of 1.0.0; and PostgreSQL 18 compiles no statement.',
     needs: 'a clone with its history',
-    takes: '2 minutes',
-    tests: { fileParallelism: false, testTimeout: 180_000, hookTimeout: 180_000 },
+    takes: '3 minutes',
+    tests: {
+      include: ['test/upgrade/*.test.ts', 'test/engine/statement-costs.test.ts'],
+      env: { TEST_USERS: '1000000' },
+      fileParallelism: false,
+      testTimeout: 180_000,
+      hookTimeout: 180_000,
+    },
   },
   project: {
     proves:
