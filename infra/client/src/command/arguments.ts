@@ -4,7 +4,7 @@ import { parseColumns } from './files/columns.ts';
 import { FORMATS } from './files/format.ts';
 import { HELP, type Name } from './help.ts';
 import { USER_KEYS } from './look-up.ts';
-import { faultOfPaths } from './place.ts';
+import { findPlace, type Place } from './place.ts';
 
 const text = { type: 'string' } as const;
 const flag = { type: 'boolean', default: false } as const;
@@ -163,6 +163,36 @@ function parse<const Options extends NonNullable<ParseArgsConfig['options']>>(
     // After its first sentence Node advises how to write an argument that begins with a dash. An argument may be a secret.
     const [fault = ''] = (error as Error).message.split(/\. |\n/);
     throw wrongUse(name, fault.replace(/^(Unexpected argument) .*$/, '$1'));
+  }
+}
+
+/**
+ * What is wrong with the paths of these options: one is empty, or two name one regular file, by links or as a standard stream.
+ * A path that leads nowhere is reported when it is opened.
+ */
+function faultOfPaths(options: Readonly<Record<string, string | undefined>>): string | undefined {
+  const streams = { 'standard output': '/dev/fd/1', 'standard error': '/dev/fd/2' };
+  const known = new Map<string, { readonly option: string; readonly descriptor: number | undefined }>();
+  for (const [option, path] of Object.entries({ ...options, ...streams })) {
+    if (path === '') return `${option} must not be empty`;
+    const found = path === undefined ? undefined : tryToFind(path);
+    if (!found || (found.stats && !found.stats.isFile())) continue;
+    const { descriptor, place, stats } = found;
+    const key = stats ? `${stats.dev}:${stats.ino}` : place;
+    const other = known.get(key);
+    // An option may name a stream itself, and both streams may go to one file.
+    if (other && !(option in streams && (other.descriptor === descriptor || other.option in streams)))
+      return `${other.option} and ${option} must name two files`;
+    if (!other) known.set(key, { option, descriptor });
+  }
+  return undefined;
+}
+
+function tryToFind(path: string): Place | undefined {
+  try {
+    return findPlace(path);
+  } catch {
+    return undefined;
   }
 }
 

@@ -68,7 +68,9 @@ export async function importUsers(
   })();
   const end = await run.readAll(whole, stop);
   progress.stop();
-  const close = async () => void (await Promise.all([refusals.close(), matches?.close()]));
+  // Standard error may lack a reader of messages only.
+  const written = [run.counts.refused > 0 ? refusals : undefined, matches];
+  const close = async () => void (await Promise.all(written.map((output) => output?.close())));
   const lost: unknown = stop.now.aborted ? undefined : await close().catch((error) => error);
 
   for (const message of [map.describeUnused(), run.describeNotStored()]) if (message) progress.say(message);

@@ -2,52 +2,45 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { lstatSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EXIT, Failure, reasonOf } from './failure.ts';
-import { findPlace, inFolder } from './place.ts';
+import { findPlace } from './place.ts';
 
 /** In milliseconds: how long a process waits for others that found the same abandoned lock at the same time. */
 const SETTLE_MS = 300;
 
-/** In bytes, so that the name of a socket in the folder does not exceed the limit of macOS, 103. */
-const MAX_SOCKET_FOLDER_BYTES = 80;
-
-/** A lock that this process holds. */
-export type Lock = {
-  /** @throws {Failure} if another process has taken it */
-  verify(): void;
-};
+/** A lock that this process holds. `verify` throws if another process has taken it. */
+export type Lock = { verify(): void };
 
 /**
- * Takes a lock that ends with its process, however that ends: a socket of the file system, on which the process listens. It is
- * made under a short name of its own, because the name of a socket has at most 107 bytes, and renamed to its place, because two
- * processes that remove an abandoned socket there could both succeed. The last one has the lock, and the others notice it. A
- * process id in a file would not do: in a container, the next one is the same.
+ * Takes a lock that ends with its process, however that ends: a socket of the file system, on which the process listens. A
+ * process id in a file would not do: in a container, the next one is the same. The socket gets a short name of its own, because
+ * such a name has at most 107 bytes, and is renamed to its place: of two processes that remove an abandoned lock and make
+ * their own, both could succeed. The last one has the lock, and the others notice it.
  *
  * @throws {Failure} if another process holds the lock
  */
 export async function takeLock(path: string): Promise<Lock> {
-  const own = temporaryName();
-  const server = createServer((socket) => socket.destroy());
   try {
-    const { folder, name, stats } = findPlace(path);
+    const { place, stats } = findPlace(path);
     if (stats && !stats.isSocket())
-      throw new Failure(`${path} is not a lock, and is left as it is`, EXIT.wrongUse);
+      throw new Failure(`${path} is not a lock, and is not replaced`, EXIT.wrongUse);
+    const own = join(dirname(place), temporaryName());
+    const server = createServer((socket) => socket.destroy());
     const listening = once(server, 'listening');
     // Processes of other users may ask, too.
-    inFolder(folder, (at) => server.listen({ path: at + own, writableAll: true }), MAX_SOCKET_FOLDER_BYTES);
+    inFolder(own, (name) => server.listen({ path: name, writableAll: true }));
     await listening;
-    const read = (file: string) =>
-      inFolder(folder, (at) => lstatSync(at + file, { bigint: true, throwIfNoEntry: false })?.ino);
+    const read = (file: string) => lstatSync(file, { bigint: true, throwIfNoEntry: false })?.ino;
     const inode = read(own);
     process.on('exit', () => {
-      for (const file of [own, name])
-        if (read(file) === inode) inFolder(folder, (at) => rmSync(at + file, { force: true }));
+      for (const file of [own, place]) if (read(file) === inode) rmSync(file, { force: true });
     });
-    if (await isHeld(folder, name)) throw new Failure(`Another relay uses this cursor: it holds ${path}.`);
-    inFolder(folder, (at) => renameSync(at + own, at + name));
+    if (await isHeld(place)) throw new Failure(`Another relay uses this cursor: it holds ${path}.`);
+    renameSync(own, place);
     const verify = () => {
-      if (read(name) !== inode) throw new Failure(`Another relay has taken ${path}.`);
+      if (read(place) !== inode) throw new Failure(`Another relay has taken ${path}.`);
     };
     await sleep(SETTLE_MS);
     verify();
@@ -56,7 +49,7 @@ export async function takeLock(path: string): Promise<Lock> {
     if (error instanceof Failure) throw error;
     const reason = (error as NodeJS.ErrnoException).code ?? reasonOf(error);
     throw new Failure(
-      `${path}: the lock, a socket, cannot be made here (${reason}); --lock <path> puts it elsewhere`,
+      `${path}: no lock (a socket) can be made here (${reason}); --lock <path> puts it elsewhere`,
     );
   }
 }
@@ -66,21 +59,30 @@ function temporaryName(): string {
 }
 
 /** Whether a process listens. A process that is stopped does. */
-function isHeld(folder: string, name: string): Promise<boolean> {
-  const link = temporaryName();
-  const connectIn = (at: string) => {
-    symlinkSync(name, at + link);
-    try {
-      return connect(at + link);
-    } finally {
-      rmSync(at + link);
-    }
-  };
-  const socket = inFolder(folder, connectIn, MAX_SOCKET_FOLDER_BYTES);
+function isHeld(place: string): Promise<boolean> {
+  const link = join(dirname(place), temporaryName());
+  symlinkSync(basename(place), link);
+  const socket = inFolder(link, (name) => connect(name));
+  rmSync(link);
   return new Promise((resolve) => {
     socket.on('connect', () => resolve(true));
     socket.on('error', ({ code = '' }: NodeJS.ErrnoException) =>
       resolve(!['ECONNREFUSED', 'ENOENT'].includes(code)),
     );
   });
+}
+
+/** In bytes, on macOS. */
+const MAX_SOCKET_NAME_BYTES = 103;
+
+/** Uses a socket by its name alone if its path is too long. */
+function inFolder<Value>(path: string, use: (name: string) => Value): Value {
+  if (Buffer.byteLength(path) <= MAX_SOCKET_NAME_BYTES) return use(path);
+  const here = process.cwd();
+  process.chdir(dirname(path));
+  try {
+    return use(basename(path));
+  } finally {
+    process.chdir(here);
+  }
 }

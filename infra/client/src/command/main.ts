@@ -57,7 +57,7 @@ async function run(): Promise<ExitCode> {
 /** A command that is stopped at once may report what it has done. A reader or a connection that stalls does not delay the end. */
 async function endSoon(): Promise<void> {
   await sleep(REPORT_MS);
-  progress.say('Stopped at once.');
+  progress.say('Stopped at once. Run the same command again.');
   process.exit(EXIT.failed);
 }
 

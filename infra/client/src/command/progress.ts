@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { escapeControls, inherit } from './output.ts';
+import { openStandardError } from './output.ts';
 
 /** How far a command is. `share` is from 0 to 1, and undefined while the total is not known. */
 export type State = { readonly count: number; readonly share?: number | undefined };
@@ -22,30 +22,24 @@ const LINE_EVERY_MS = 10_000;
 const BAR_WIDTH = 24;
 const CLEAR_LINE = '\r\x1b[K';
 
-/** In bytes: how much may wait for a reader if messages may be dropped. */
+/** In characters: how much may wait for a reader if messages may be dropped. */
 const MAX_WAITING = 65_536;
 /** In milliseconds: how long the last of such messages are waited for. */
 const LAST_MESSAGE_MS = 1000;
 
 /** The progress on standard error. A reader that has gone does not stop the command. */
 export function createProgress(): Progress {
-  const stderr = inherit(2);
+  const stderr = openStandardError();
   let timer: NodeJS.Timeout | undefined;
   let clear = '';
   let mayDrop = false;
   let last: Promise<void> | undefined;
-
-  function print(before: string, text: string): void {
-    try {
-      last = stderr.write(before + (stderr.isTerminal ? escapeControls(text) : text)).catch(() => {});
-    } catch {
-      // A file on a full disk.
-    }
-  }
-
+  const print = (text: string) => {
+    last = stderr.write(text, clear).catch(() => {});
+  };
   return {
     say(text) {
-      if (!mayDrop || stderr.waiting < MAX_WAITING) print(clear, `${text}\n`);
+      if (!mayDrop || stderr.waiting() < MAX_WAITING) print(`${text}\n`);
     },
     start(state, form) {
       const begin = performance.now();
@@ -53,15 +47,14 @@ export function createProgress(): Progress {
       if (form === 'bar') clear = CLEAR_LINE;
       const report = () => {
         const now = state();
-        if (stderr.waiting > 0) return;
-        if (form === 'bar') print(CLEAR_LINE, `${drawBar(now)}${describe(now, seconds())}`);
-        else print('', `${describe(now, seconds())}\n`);
+        if (stderr.waiting() > 0) return;
+        print(form === 'bar' ? drawBar(now) + describe(now, seconds()) : `${describe(now, seconds())}\n`);
       };
       timer = setInterval(report, form === 'bar' ? BAR_EVERY_MS : LINE_EVERY_MS).unref();
     },
     stop() {
       clearInterval(timer);
-      if (clear) print(clear, '');
+      if (clear) print('');
       clear = '';
     },
     dropMessages() {

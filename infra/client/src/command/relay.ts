@@ -1,4 +1,5 @@
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Change } from '../feed.ts';
 import { isProblem, UnexpectedAnswer } from '../problem.ts';
@@ -55,8 +56,8 @@ type Context = Receiver & {
 export async function relayChanges(context: Context): Promise<never> {
   const { options, progress, stop } = context;
   const { cursor: path, from, skipRefused } = options;
-  const { folder, name } = findPlace(path);
-  const isStored = () => findPlace(path).stats !== undefined;
+  if (!existsSync(dirname(path))) throw new Failure(`${path}: its folder does not exist`);
+  const isStored = () => existsSync(path);
   const refuseWrongStart = () => {
     if (!isStored() && !from)
       throw new Failure(`${path} does not exist. Add --from now or --from oldest.`, EXIT.wrongUse);
@@ -64,7 +65,7 @@ export async function relayChanges(context: Context): Promise<never> {
       throw new Failure(`${path} exists. Leave out --from to continue from it.`, EXIT.wrongUse);
   };
   refuseWrongStart();
-  const lock = await takeLock(options.lock ?? join(folder, nameBeside(name, '.lock')));
+  const lock = await takeLock(options.lock ?? nameBeside(findPlace(path).place, '.lock'));
   // Another relay may have written the cursor until now.
   refuseWrongStart();
   const given = from ? undefined : readCursor(path);
