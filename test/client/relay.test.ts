@@ -133,6 +133,46 @@ describe('the cursor', () => {
     expect(receiver.deliveries).toEqual([]);
   });
 
+  test('of several that start at one moment beside the lock of a killed one, one goes on', async () => {
+    relay.cursor = files.write(`${'long'.repeat(40)}-${relay.nameOf('cursor')}`, stored());
+    const killed = start();
+    await until('it holds the lock', () => existsSync(`${relay.cursor}.lock`));
+    killed.signal('SIGKILL');
+    await killed.ended;
+    const all = [start(), start(), start(), start()];
+    await until('one is left', () => all.filter(({ isRunning }) => isRunning()).length === 1);
+    await create(20);
+    const [left] = all.filter(({ isRunning }) => isRunning());
+    if (left) await endWhen(left, 'all are delivered', () => receiver.deliveries.length >= 20);
+
+    expect(await Promise.all(all.map(async ({ ended }) => (await ended).code))).toEqual([1, 1, 1, 1]);
+    expect(new Set(receiver.ids()).size).toBe(20);
+    expect(receiver.deliveries).toHaveLength(20);
+  });
+
+  test('a cursor file that cannot be written is noticed before the first delivery', async () => {
+    const words = ['relay', '--cursor', files.pathOf('unwritable'), '--from', 'oldest', '--to', receiver.url];
+    const runBy = ['sh', '-c', 'ulimit -f 0; exec "$@"', 'sh'];
+    const { code, stderr } = await stage.run(words, { USERS_RELAY_SECRET: SECRETS[0] }, { runBy });
+
+    expect([code, lastLine(stderr)]).toEqual([1, expect.stringMatching(/unwritable: EFBIG: file too large/)]);
+    expect(receiver.deliveries).toEqual([]);
+  });
+
+  test('after SIGTERM the other changes of the page are sent, and one that waits for its next attempt is not', async () => {
+    const [one] = await create(30);
+    receiver.answer(({ change }, response) => {
+      const status = change.subject === one ? 503 : 204;
+      setTimeout(() => response.writeHead(status, { 'retry-after': '60' }).end(), 50);
+      return undefined;
+    });
+    const running = start(['--parallel', '4']);
+    await endWhen(running, 'a change waits', () => isTried(running));
+
+    expect(new Set(receiver.ids()).size).toBe(30);
+    expect(receiver.deliveries).toHaveLength(30);
+  });
+
   test('a page comes again after a kill, and no further one', async () => {
     await create(100);
     await create(100);
@@ -153,6 +193,7 @@ describe('the cursor', () => {
   test.each([
     ['', 2, / is empty\. /],
     ['two words', 2, / does not have a cursor\. /],
+    ['now', 2, / does not have a cursor\. /],
     ['nonsense', 2, / does not have a cursor of this service: 422 /],
     // A cursor whose changes are not available.
     [btoa('.999999').replace(/=+$/, ''), 4, / are no longer available \(410\)/],
