@@ -60,6 +60,11 @@ const answer = (status: number, body: unknown, headers: Record<string, string> =
 });
 const tagged = (status: number, body: unknown, headers = {}) =>
   answer(status, body, { etag: '"1"', ...headers });
+const EXPIRED = answer(
+  410,
+  { ...PROBLEM, type: 'urn:svc:error:cursor_expired_error', status: 410, instance: '/api/v1/users/changes' },
+  { 'content-type': 'application/problem+json' },
+);
 const notFound = (body: object) => answer(404, body, { 'content-type': 'application/problem+json' });
 const html = (status: number, body = '<h1>Sign in</h1>') =>
   answer(status, body, { 'content-type': 'text/html' });
@@ -267,13 +272,6 @@ describe('a value that is missing or of another type', () => {
     ['the text as a filter', (users) => Array.fromAsync(users.list(ID as never))],
     ['a cursor', (users) => Array.fromAsync(users.changes({ from: undefined as never }))],
     ['an empty cursor', (users) => Array.fromAsync(users.changes({ from: '' }))],
-    ...[0, 21, 1.5, '15', null, Number.NaN].map(
-      (wait) =>
-        [
-          `the wait of ${wait} s`,
-          (users: Users) => Array.fromAsync(users.changes({ wait: wait as never })),
-        ] as [string, (users: Users) => Promise<unknown>],
-    ),
     ['an actor', (users) => Array.fromAsync(users.changes({ excludeActor: null as never }))],
     ['a key', (users) => users.create({ email: 'a@b' }, { key: undefined as never })],
     ['an empty key', (users) => users.createAll([{ email: 'a@b' }], { key: '' })],
@@ -282,6 +280,10 @@ describe('a value that is missing or of another type', () => {
     ['a number in a change', (users) => users.change(ID, { full_name: Number.NaN as never })],
     ['a token', () => createUsers({ url: gateway.url, token: () => undefined as never }).get(ID)],
   ])('%s that is missing is refused before anything is sent', (_, call) => expectTypeError(call));
+
+  test.each([0, 21, 1.5, '15', null])('a wait of %s s is refused before anything is sent', (wait) =>
+    expectTypeError((users) => Array.fromAsync(users.changes({ wait: wait as never }))),
+  );
 
   test('an empty list of ids is an empty result without a request', async () => {
     expect(await Array.fromAsync(usersBehind(html(200)).list({ ids: [] }))).toEqual([]);
@@ -359,45 +361,31 @@ describe('an option', () => {
   );
 });
 
-describe('a time limit', () => {
-  test('and a signal cover the source of the token', async () => {
-    const limited = usersBehind(html(200), { token: never, retry: { attempts: 2, pause: 1, timeout: 50 } });
-    const signal = AbortSignal.timeout(50);
+test('a time limit and a signal end the wait for a token, and a request for a token ends after 15 s', async () => {
+  const limited = usersBehind(html(200), { token: never, retry: { attempts: 2, pause: 1, timeout: 50 } });
+  const signal = AbortSignal.timeout(50);
+  const left = usersBehind(html(200), { token: never }).head({ signal });
+  const reasons = [await reasonFor(limited.head()), await reasonFor(left)];
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const source = clientCredentials({ url: gateway.url, clientId: 'c', fetch: never });
+  const reason = reasonFor(Promise.resolve(source()));
+  await vi.advanceTimersByTimeAsync(15_000);
 
-    expect(await reasonFor(limited.head())).toMatchObject({ name: 'TimeoutError' });
-    expect(await reasonFor(usersBehind(html(200), { token: never }).head({ signal }))).toBe(signal.reason);
-  });
-
-  test('of 15 s covers the request for a token, also if its signal has no effect', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
-    const source = clientCredentials({ url: gateway.url, clientId: 'c', fetch: never });
-    const reason = reasonFor(Promise.resolve(source()));
-    await vi.advanceTimersByTimeAsync(15_000);
-
-    expect(await reason).toMatchObject({ name: 'TimeoutError' });
-  });
+  expect([...reasons, await reason]).toMatchObject(Array(3).fill({ name: 'TimeoutError' }));
 });
 
-const MIB = 2 ** 20;
+test.each([
+  [64, '[]', () => usersBehind(respond).head(), 'abc'],
+  [1, '{"access_token":"t"}', async () => clientCredentials({ url: gateway.url, clientId: 'c' })(), 't'],
+] as const)('a response of %i MiB (%s) is accepted, and a larger one is refused once', async (...row) => {
+  const [mib, content, call, result] = row;
+  let more = 0;
+  respond = () => answer(200, ' '.repeat(mib * 2 ** 20 - content.length + more++) + content, AFTER_IT);
 
-test('a response of 64 MiB is accepted, and a larger one is refused once', async () => {
-  const users = usersBehind(() => pageTo('?cursor=b', `[${' '.repeat(64 * MIB - 3 + requests.length)}]`));
-
-  expect(await users.head()).toBe('b');
-  expect((await reasonFor(users.head())).message).toBe('200: the response is larger than 64 MiB');
-  expect(requests).toHaveLength(2);
-});
-
-test('a token response of 1 MiB is accepted, and a larger one is refused', async () => {
-  const token = '{"access_token":"t","expires_in":0}';
-  usersBehind(() => answer(200, ' '.repeat(MIB - token.length - 1 + requests.length) + token));
-  const source = clientCredentials({ url: gateway.url, clientId: 'c' });
-
-  expect(await source()).toBe('t');
-  expect(await reasonFor(Promise.resolve(source()))).toMatchObject({
-    message: '200: the response is larger than 1 MiB',
-  });
+  expect(await call()).toBe(result);
+  expect((await reasonFor(call())).message).toBe(`200: the response is larger than ${mib} MiB`);
+  expect(more).toBe(2);
 });
 
 /** A service with this number of users, whose gateway drops every Link. */
@@ -504,46 +492,27 @@ test('an empty page of changes is not their end, and every page leaves out the s
   );
 });
 
-test.each([
-  [{}, 15],
-  [{ wait: 1 }, 1],
-  [{ wait: 20 }, 20],
-])('a reader that follows the changes with %j lets the service wait for %i s', async (options, seconds) => {
-  await usersBehind(answer(200, [change()], AFTER_IT))
-    .changes({ follow: true, ...options })
-    .next();
+test('a reader that follows the changes lets the service wait for 15 s, or as long as it says', async () => {
+  const users = usersBehind(answer(200, [change()], AFTER_IT));
+  await users.changes({ follow: true }).next();
+  await users.changes({ follow: true, wait: 20 }).next();
 
-  expect(requests[0]?.target).toBe(`/api/v1/users/changes?limit=1000&wait=${seconds}`);
+  expect(requests.map(({ target }) => target.split('&')[1])).toEqual(['wait=15', 'wait=20']);
 });
 
-test.each([[[], 15] as const, [['--wait', '1'], 1] as const])(
-  'users follow %j lets the service wait for %i s, and names itself in every request',
-  async (words, seconds) => {
-    const type = 'urn:svc:error:cursor_expired_error';
-    const expired = JSON.stringify({ ...PROBLEM, type, status: 410, instance: '/api/v1/users/changes' });
-    usersBehind(({ target }) =>
-      target === '/token'
-        ? answer(200, { access_token: TOKEN })
-        : answer(410, expired, { 'content-type': 'application/problem+json' }),
-    );
-    const variables = {
-      ...{ USERS_URL: gateway.url, USERS_TOKEN_URL: `${gateway.url}/token` },
-      ...{ USERS_CLIENT_ID: 'a', USERS_CLIENT_SECRET: 'b' },
-    };
-    const cursor = files.write('waiting', 'abc\n');
-    const { code } = await runCommand(['follow', '--cursor', cursor, ...words], variables);
-    const agents = requests.map(({ fields }) => new Map(fields).get('user-agent'));
+test('users follow --wait 1 lets the service wait for 1 s, and every request names the command', async () => {
+  usersBehind(({ target }) => (target === '/token' ? answer(200, { access_token: TOKEN }) : EXPIRED));
+  const given = { USERS_TOKEN_URL: `${gateway.url}/token`, USERS_CLIENT_ID: 'a', USERS_CLIENT_SECRET: 'b' };
+  const words = ['follow', '--wait', '1', '--cursor', files.write('waiting', 'abc\n')];
+  const { code } = await runCommand(words, { USERS_URL: gateway.url, ...given });
+  const agent = expect.stringMatching(/^user-management-service-client\/\d+\.\d+\.\d+/);
 
-    expect(code).toBe(4);
-    expect(new Set(agents)).toEqual(
-      new Set([expect.stringMatching(/^user-management-service-client\/\d+\.\d+\.\d+/)]),
-    );
-    expect(requests.map(({ target }) => target)).toEqual([
-      '/token',
-      `/api/v1/users/changes?limit=1000&wait=${seconds}&cursor=abc`,
-    ]);
-  },
-);
+  expect(code).toBe(4);
+  expect(requests.map(({ target, fields }) => [target, new Map(fields).get('user-agent')])).toEqual([
+    ['/token', agent],
+    ['/api/v1/users/changes?limit=1000&wait=1&cursor=abc', agent],
+  ]);
+});
 
 test.each([
   ...[502, 503, 504].map((status) => [status, html(status), 600, 'a', 'a', 1] as const),
@@ -605,13 +574,10 @@ test.each(['cursor', 'ids', 'put', 'remove', 'keep', 1, 2, 3, 4])(
   },
 );
 
-test('a mirror of a service without changes after its head reads the list again after pauses', async () => {
-  const type = 'urn:svc:error:cursor_expired_error';
-  const expired = { ...PROBLEM, type, status: 410, instance: '/api/v1/users/changes' };
+test('a mirror whose changes expire again and again reads the list with pauses', async () => {
   const users = usersBehind(({ target }) => {
     if (!target.includes('/changes')) return answer(200, [user()]);
-    if (target.includes('=now')) return pageTo('?cursor=b');
-    return answer(410, expired, { 'content-type': 'application/problem+json' });
+    return target.includes('=now') ? pageTo('?cursor=b') : EXPIRED;
   });
   await mirror(users, copyInMemory().copy, { signal: AbortSignal.timeout(1_000) });
 
