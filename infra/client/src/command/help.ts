@@ -113,12 +113,13 @@ ${CONNECTION}
 Exit codes: 0 done, 1 failed or interrupted, 2 wrong use, 3 neither that user nor a change of it.`,
 
   relay: `Usage: users relay --cursor <file> [--from now|oldest] [--to <url>] [--parallel <n>] [--with-user]
-                   [--skip-refused <file>] [--allow-http] [--wait <seconds>] [--url <url>]
+                   [--skip-refused <file>] [--lock <path>] [--allow-http] [--wait <seconds>] [--url <url>]
 
 Sends every change after the cursor to a receiver, signed as Standard Webhooks has it, until a response is 2xx. The cursor is
 replaced after each page of at most 100 changes. After an interruption a page is sent again, with the same webhook-id.
 
   --cursor <file>        file with the cursor; <file>.lock beside it refuses a second relay
+  --lock <path>          lock in place of <file>.lock, on a volume that can hold a socket
   --from now|oldest      where to begin if that file does not exist
   --to <url>, USERS_RELAY_URL   the receiver: https, or http on this machine
   USERS_RELAY_SECRET     whsec_ and the base64 of 24 to 64 bytes, or two of these with a blank between them
