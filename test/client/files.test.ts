@@ -272,7 +272,7 @@ describe('a file that is not whole or not understood', () => {
     ['a ZIP', 'PK\x03\x04\n', 2, /Excel/, 0],
     ['an array without its end', `[${line},${line}`, 1, /Line 1: the file ends/, 1],
     ['an array without its end at a line', `[\n${line},\n${line}\n`, 1, /Line 4: the file ends/, 1],
-    ['a missing comma', `[${line}\n${line}]`, 1, /Line 2: not JSON/, 0],
+    ['a missing comma', `[${line}\n${line}]`, 1, /Line 1: not JSON/, 0],
     ['a comma at the end', `[${line},\n]`, 1, /Line 2: not JSON/, 1],
     ['text after the array', `[${line}]\n7`, 1, /Line 2: something follows/, 1],
     ['an element that is not JSON', `[${line},\n{"email":}]`, 1, /Line 2: not JSON/, 1],

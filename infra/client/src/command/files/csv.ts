@@ -3,74 +3,64 @@ import type { NewUser } from '../../users.ts';
 import { EXIT, Failure } from '../failure.ts';
 import { type Column, type ColumnMap, visible } from './columns.ts';
 import { type Entry, invalid, TOO_LONG } from './entry.ts';
-import { isTooLong, MAX_BYTES, type Scanner, scan } from './scanner.ts';
+import { isTooLong, MAX_BYTES, type ReadText, Scanner } from './scanner.ts';
 
 /** A record of CSV, and the line at which it begins. `cells` is undefined if the record is too long. */
 type CsvRecord = { readonly line: number; readonly cells: readonly string[] | undefined };
 
-type State = 'start' | 'plain' | 'quoted' | 'closed';
-
-const [LINE_FEED, RETURN, QUOTE] = [10, 13, 34];
-
 /**
- * Reads records of CSV (RFC 4180). LF, CR and CRLF end a record. No package does this: csv-parse gives up at a record that
- * is too long, and loses the record after a fault.
+ * Finds the records of CSV (RFC 4180). csv-parse would give up at a record that is too long, and lose the record after a
+ * fault.
  */
-class CsvScanner implements Scanner<CsvRecord> {
-  fault: Failure | undefined;
+class CsvScanner extends Scanner<CsvRecord> {
   /** Whether the last record has a line end. */
   isEnded = true;
-  line: number;
-  readonly #delimiter: number;
-  #state: State = 'start';
+  readonly #delimiter: string;
+  readonly #token: RegExp;
+  #state: 'start' | 'plain' | 'quoted' | 'closed' = 'start';
   #cells: string[] = [];
   #cell = '';
   /** The line at which the record begins, and its characters so far. */
   #begin: number;
   #length = 0;
-  #isAfterReturn = false;
 
-  constructor(delimiter: string, line = 1) {
-    this.#delimiter = delimiter.charCodeAt(0);
-    this.line = line;
+  constructor(delimiter: string, line: number) {
+    super(line);
+    this.#delimiter = delimiter;
+    const code = `\\u${delimiter.charCodeAt(0).toString(16).padStart(4, '0')}`;
+    this.#token = new RegExp(`[^"\r\n${code}]+|\r\n?|[^]`, 'g');
     this.#begin = line;
   }
 
-  push(text: string): CsvRecord[] {
-    const records: CsvRecord[] = [];
-    let from = 0;
-    for (let at = 0; at < text.length && !this.fault; at += 1) {
-      const code = text.charCodeAt(at);
-      const isSecond = code === LINE_FEED && this.#isAfterReturn;
-      this.#isAfterReturn = code === RETURN;
+  protected push(text: string): void {
+    for (const [token] of text.matchAll(this.#token)) {
+      const isEnd = token === '\n' || token[0] === '\r';
       if (this.#state === 'quoted') {
-        if (code === QUOTE) {
-          this.#add(text.slice(from, at));
-          this.#state = 'closed';
-        } else if ((code === LINE_FEED && !isSecond) || code === RETURN) this.line += 1;
-      } else if (isSecond) from = at + 1;
-      else if (code === this.#delimiter || code === LINE_FEED || code === RETURN) {
-        this.#endCell(this.#state === 'closed' ? '' : text.slice(from, at));
-        from = at + 1;
-        if (code !== this.#delimiter) records.push(this.#endRecord());
-      } else if (code === QUOTE) {
-        if (this.#state === 'plain') this.#fail('a quote within a cell that does not begin with one');
-        if (this.#state === 'closed') this.#cell += '"';
+        if (isEnd) this.line += 1;
+        if (token === '"') this.#state = 'closed';
+        else this.#add(token);
+      } else if (isEnd || token === this.#delimiter) {
+        this.#endCell();
+        if (isEnd) this.#endRecord();
+      } else if (token === '"') {
+        if (this.#state === 'plain')
+          throw this.fault('a quote within a cell that does not begin with one', this.#begin);
+        if (this.#state === 'closed') this.#add(token);
         this.#state = 'quoted';
-        from = at + 1;
-      } else if (this.#state === 'closed') this.#fail('text after a closing quote');
-      else this.#state = 'plain';
+      } else {
+        if (this.#state === 'closed') throw this.fault('text after a closing quote', this.#begin);
+        this.#add(token);
+        this.#state = 'plain';
+      }
     }
-    if (this.#state === 'plain' || this.#state === 'quoted') this.#add(text.slice(from));
-    return records;
   }
 
-  end(): CsvRecord[] {
-    if (this.#state === 'quoted') this.#fail('its quote is not closed');
-    if (this.fault || (this.#state === 'start' && this.#length === 0)) return [];
+  protected end(): void {
+    if (this.#state === 'quoted') throw this.fault('its quote is not closed', this.#begin);
+    if (this.#state === 'start' && this.#length === 0) return;
     this.isEnded = false;
-    this.#endCell('');
-    return [this.#endRecord()];
+    this.#endCell();
+    this.#endRecord();
   }
 
   #add(text: string): void {
@@ -78,48 +68,45 @@ class CsvScanner implements Scanner<CsvRecord> {
     this.#cell = this.#length > MAX_BYTES ? '' : this.#cell + text;
   }
 
-  #endCell(text: string): void {
-    this.#add(text);
+  #endCell(): void {
     this.#length += 1;
     if (this.#length <= MAX_BYTES + 1) this.#cells.push(this.#cell);
     this.#cell = '';
     this.#state = 'start';
   }
 
-  #endRecord(): CsvRecord {
-    const isLong = this.#length > MAX_BYTES + 1 || isTooLong(this.#length, () => this.#cells.join(','));
-    const record = { line: this.#begin, cells: isLong ? undefined : this.#cells };
+  #endRecord(): void {
+    const isLong = isTooLong(this.#length - 1, this.#cells.join(','));
+    this.found.push({ line: this.#begin, cells: isLong ? undefined : this.#cells });
     this.#cells = [];
     this.#length = 0;
     this.line += 1;
     this.#begin = this.line;
-    return record;
-  }
-
-  #fail(fault: string): void {
-    this.fault ??= new Failure(`Line ${this.#begin}: ${fault}`);
   }
 }
 
 /** Cells of `is_active`, in lower case. */
-const STATES = new Map([
-  ...['true', 'yes', '1'].map((cell) => [cell, true] as const),
-  ...['false', 'no', '0'].map((cell) => [cell, false] as const),
-]);
+const STATES: Readonly<Record<string, boolean>> = {
+  ...{ true: true, yes: true, 1: true },
+  ...{ false: false, no: false, 0: false },
+};
+
+/** The file, the member by which users are found, and whether the last line must have its end. */
+export type CsvUse = {
+  readonly file: string;
+  readonly member: string | undefined;
+  readonly isEndNeeded: boolean;
+};
 
 /** The users of a file that begins with this text. */
 export async function* readCsv(
-  read: (readLine: () => number) => AsyncIterable<string>,
+  read: ReadText,
   begin: string,
   map: ColumnMap,
-  {
-    file,
-    member,
-    isEndNeeded,
-  }: { readonly file: string; readonly member: string | undefined; readonly isEndNeeded: boolean },
+  { file, member, isEndNeeded }: CsvUse,
 ): AsyncGenerator<readonly Entry[], void> {
-  const { delimiter, line, skipped } = findDelimiter(begin, map);
-  const scanner = new CsvScanner(delimiter, line);
+  const { delimiter, lines, skipped } = findDelimiter(begin, map);
+  const scanner = new CsvScanner(delimiter, lines + 1);
   const readRest = async function* (readLine: () => number) {
     let left = skipped;
     for await (const text of read(readLine)) {
@@ -129,7 +116,7 @@ export async function* readCsv(
   };
   let columns: readonly (readonly Column[])[] | undefined;
   let position = 0;
-  for await (const records of scan(scanner, readRest)) {
+  for await (const records of scanner.scan(readRest)) {
     const entries: Entry[] = [];
     for (const record of records) {
       if (record.cells?.every((cell) => cell.trim() === '')) continue;
@@ -144,41 +131,39 @@ export async function* readCsv(
 
 /** The delimiter that gives the most members, and what comes before the header. */
 function findDelimiter(begin: string, map: ColumnMap) {
-  let [line, skipped] = [1, 0];
   let delimiters = [',', ';', '\t'];
+  let [lines, skipped] = [0, 0];
   for (;;) {
     const [first, mark] = /^(?:sep=(.)|#TYPE.*)(?:\r\n|\n|\r|$)/i.exec(begin.slice(skipped)) ?? [];
     if (!first) break;
     if (mark) delimiters = [mark];
     skipped += first.length;
-    line += 1;
+    lines += 1;
   }
-  const scores = delimiters.map((delimiter) => {
-    const scanner = new CsvScanner(delimiter);
-    const records = [...scanner.push(begin.slice(skipped)), ...scanner.end()];
-    const cells = records.find((record) => record.cells?.some((cell) => cell.trim() !== ''))?.cells ?? [];
-    return { delimiter, line, skipped, score: map.countMembers(cells) * 1e6 + cells.length };
-  });
-  return scores.reduce((best, one) => (one.score > best.score ? one : best));
+  const [header = ''] = /\S[^\r\n]*/.exec(begin.slice(skipped)) ?? [];
+  const score = (delimiter: string) => {
+    const cells = header.split(delimiter).map((cell) => cell.trim().replace(/^"(.*)"$/, '$1'));
+    return map.countMembers(cells) * 1e6 + cells.length;
+  };
+  const delimiter = delimiters.reduce((best, one) => (score(one) > score(best) ? one : best));
+  return { delimiter, lines, skipped };
 }
+
+const MAX_HEADERS = 10;
 
 function readHeader({ line, cells = [] }: CsvRecord, map: ColumnMap, file: string, member?: string) {
   const columns = map.readHeaders(cells, line);
   const members = columns.flat().map((column) => column.member);
   if (members.length > 0 && (member === undefined || members.includes(member))) return columns;
-  const names = cells
-    .filter((cell) => !cell.includes('@'))
-    .slice(0, MAX_HEADERS)
-    .map(visible);
+  const names = cells.filter((cell) => !cell.includes('@')).slice(0, MAX_HEADERS);
   const what =
     members.length > 0 ? `has no column ${member}` : 'is neither JSON nor CSV with a header for a member';
+  const shown = names.map(visible).join(', ') || 'none';
   throw new Failure(
-    `${file} ${what}. Its first headers: ${names.join(', ') || 'none'}. Name columns: --columns ${member ?? 'email'}=<header>`,
+    `${file} ${what}. Its first headers: ${shown}. Name columns: --columns ${member ?? 'email'}=<header>`,
     EXIT.wrongUse,
   );
 }
-
-const MAX_HEADERS = 10;
 
 function createCsvEntry(
   { line, cells }: CsvRecord,
@@ -195,12 +180,11 @@ function createCsvEntry(
     for (const { member, isInverted } of columns[index] ?? []) {
       const text = member === 'is_active' ? cell.trim().toLowerCase() : cell;
       if (text === '') continue;
-      const state = STATES.get(text);
       if (/[\r\n]/.test(text)) problem ??= invalid('must not have a line end', `#/${member}`);
       else if (member !== 'is_active') values[member] = text;
-      else if (state === undefined)
+      else if (!Object.hasOwn(STATES, text))
         problem ??= invalid('must be true, false, yes, no, 1 or 0', '#/is_active');
-      else values[member] = state !== isInverted;
+      else values[member] = STATES[text] !== isInverted;
     }
   }
   const user = values as NewUser;

@@ -3,9 +3,8 @@ import { Failure } from '../failure.ts';
 /** The encoding that a byte order mark names; undefined without one. */
 export function findMark(begin: Buffer): string | undefined {
   const marks = { efbbbf: 'utf-8', fffe: 'utf-16le', feff: 'utf-16be' };
-  const [, encoding] =
-    Object.entries(marks).find(([mark]) => begin.toString('hex', 0, 3).startsWith(mark)) ?? [];
-  return encoding;
+  const first = begin.toString('hex', 0, 3);
+  return Object.entries(marks).find(([mark]) => first.startsWith(mark))?.[1];
 }
 
 /**
@@ -19,33 +18,25 @@ export async function* decode(
   file: string,
   readLine: () => number,
 ): AsyncGenerator<string, void> {
-  const [decoder, follower] = [0, 1].map(() => new TextDecoder(encoding, { fatal: true })) as [
-    TextDecoder,
-    TextDecoder,
-  ];
-  const fail = () =>
-    new Failure(
-      `${file}, line ${readLine()}: bytes that are not ${encoding}. If the file has another encoding, name it: ` +
-        '--encoding windows-1252',
-    );
-  for await (const part of parts) {
-    let text = '';
+  // The strict decoder does not say where a fault is. The other one writes U+FFFD there.
+  const [strict, lenient] = [new TextDecoder(encoding, { fatal: true }), new TextDecoder(encoding)];
+  const isRight = (part?: Buffer) => {
     try {
-      text = decoder.decode(part, { stream: true });
-      follower.decode(part, { stream: true });
+      return strict.decode(part, { stream: part !== undefined }) !== undefined;
     } catch {
-      // The decoder does not say where. The other one has its state from before this part.
-      try {
-        for (const byte of part) text += follower.decode(Buffer.of(byte), { stream: true });
-      } catch {}
-      yield text;
-      throw fail();
+      return false;
     }
-    yield text;
+  };
+  let isWhole = true;
+  for await (const part of parts) {
+    const text = lenient.decode(part, { stream: true });
+    isWhole = isRight(part);
+    yield isWhole ? text : text.slice(0, text.indexOf('\ufffd'));
+    if (!isWhole) break;
   }
-  try {
-    yield decoder.decode();
-  } catch {
-    throw fail();
-  }
+  if (isWhole && isRight()) return;
+  throw new Failure(
+    `${file}, line ${readLine()}: bytes that are not ${encoding}. If the file has another encoding, name it: ` +
+      '--encoding windows-1252',
+  );
 }

@@ -1,5 +1,5 @@
 import { isObject, parseJson } from './entry.ts';
-import { JsonScanner } from './json.ts';
+import { hasListOfUsers } from './json.ts';
 
 /** The formats of files. */
 export const FORMATS = ['ndjson', 'json', 'csv'] as const;
@@ -32,11 +32,10 @@ export function detectFormat(begin: string, isWhole: boolean): Format | undefine
     return hasObject ? 'ndjson' : isUnsure ? undefined : 'json';
   }
   if (text[0] === '{') {
-    const scanner = new JsonScanner();
-    scanner.push(begin.replace(/^\ufeff/, ''));
-    if (scanner.hasList) return 'json';
-    if (!scanner.fault && !isWhole) return isUnsure ? undefined : first === undefined ? 'ndjson' : 'json';
-    return hasObject ? 'ndjson' : isUnsure ? undefined : 'json';
+    if (hasListOfUsers(text)) return 'json';
+    // A first line without an end in sight is a line that is too long.
+    const isLine = hasObject || (first === undefined && !isWhole && isLast);
+    return isLine ? 'ndjson' : isUnsure ? undefined : 'json';
   }
   if (hasObject || (value !== undefined && typeof value !== 'string')) return 'ndjson';
   return isUnsure ? undefined : 'csv';

@@ -1,174 +1,140 @@
-import { EXIT, type ExitCode, Failure } from '../failure.ts';
+import { EXIT } from '../failure.ts';
 import type { ColumnMap } from './columns.ts';
 import { createEntry, type Entry, parseJson, TOO_LONG } from './entry.ts';
-import { isTooLong, MAX_BYTES, type Scanner, scan } from './scanner.ts';
+import { isTooLong, MAX_BYTES, type ReadText, Scanner } from './scanner.ts';
 
 /** An element of the list of users, and the line at which it begins. `text` is undefined if it is too long. */
 type Element = { readonly line: number; readonly text: string | undefined; readonly value: unknown };
 
-/** Where the scanner is: before the document, in the name or the value of a member, in the list, after the document. */
-type Place = 'begin' | 'name' | 'member' | 'list' | 'end';
-
-const [LINE_FEED, RETURN] = [10, 13];
+const TOKEN = /\\[\s\S]|["[\]{},]|\r\n?|\n/g;
 
 /**
- * Reads the elements of a JSON array, or of the array `users` of an object. An element is parsed as a whole. No package does
- * this: @streamparser/json keeps an element in memory, whatever its size, and takes ten times as long.
+ * Finds the elements of a JSON array, or of the array `users` of an object. Each is parsed as a whole, and so is what is outside of
+ * the list. @streamparser/json would keep an element of any size in memory, and takes ten times as long.
  */
-export class JsonScanner implements Scanner<Element> {
-  fault: Failure | undefined;
-  line = 1;
-  /** Whether the list has begun. */
-  hasList = false;
-  #place: Place = 'begin';
-  #isInObject = false;
-  #name: unknown;
-  /** The brackets that are open within the value, and whether it is in a string, behind a backslash, begun or complete. */
+class JsonScanner extends Scanner<Element> {
   #depth = 0;
   #isString = false;
-  #isEscaped = false;
-  #value: 'none' | 'begun' | 'done' = 'none';
-  /** The text of the element or the name so far. */
-  #text = '';
+  /** The depth within the list; 0 outside of it. */
+  #listDepth = 0;
+  #hasList = false;
+  #outside = '';
+  #isDone = false;
+  #element = '';
+  /** The characters of the element, and the line at which it begins. */
   #length = 0;
   #begin = 1;
   #isFirst = true;
-  #isAfterReturn = false;
 
-  push(text: string): Element[] {
-    const elements: Element[] = [];
+  protected push(text: string): void {
     let from = 0;
-    for (let at = 0; at < text.length && !this.fault; at += 1) {
-      const code = text.charCodeAt(at);
-      if (code === RETURN || (code === LINE_FEED && !this.#isAfterReturn)) this.line += 1;
-      this.#isAfterReturn = code === RETURN;
-      if (this.#isString) {
-        if (this.#isEscaped) this.#isEscaped = false;
-        else if (code === 92) this.#isEscaped = true;
-        else if (code === 34) this.#endPart();
-        else if (code < 32) this.#fail('a control character within a string');
-        continue;
-      }
-      if (code === 32 || code === 9 || code === LINE_FEED || code === RETURN) {
-        if (this.#value === 'begun' && this.#depth === 0) this.#value = 'done';
-        continue;
-      }
-      const character = text[at] as string;
-      const isOuter = this.#depth === 0;
-      if (this.#place === 'begin' || this.#place === 'end') this.#enter(character);
-      else if (isOuter && character === ':' && this.#place === 'name') {
-        this.#add(text.slice(from, at));
-        this.#name = this.#parse();
-        if (typeof this.#name !== 'string') this.#fail('not JSON');
-        this.#startPart('member');
-      } else if (isOuter && (character === ',' || character === ']' || character === '}')) {
-        this.#endValue(character, text.slice(from, at), elements);
-      } else if (isOuter && character === '[' && this.#isList()) {
-        this.hasList = true;
-        this.#startPart('list');
+    for (const { 0: token, index } of text.matchAll(TOKEN)) {
+      if (this.#isDone) break;
+      const next = index + token.length;
+      if (token === '\n' || token[0] === '\r') {
+        this.line += 1;
+        if (this.#listDepth === 0 || this.#length > 0) continue;
+        // White space before an element is left out.
+        if (text.slice(from, index).trim() !== '') this.#keep(text.slice(from, index));
+        else this.#begin = this.line;
+        from = index;
+      } else if (token === '"') this.#isString = !this.#isString;
+      else if (this.#isString || token[0] === '\\') continue;
+      else if (token === '[' || token === '{') {
+        this.#depth += 1;
+        if (this.#listDepth > 0 || token === '{' || !this.#isList(text.slice(from, index))) continue;
+        this.#keep(text.slice(from, next));
+        from = next;
+        this.#listDepth = this.#depth;
+        this.#hasList = true;
         this.#isFirst = true;
+        this.#begin = this.line;
       } else {
-        if (this.#value === 'done') this.#fail('not JSON');
-        if (this.#value === 'none') {
-          this.#begin = this.line;
-          from = at;
+        if (token !== ',') this.#depth -= 1;
+        if (this.#listDepth > 0 && this.#depth <= this.#listDepth - (token === ',' ? 0 : 1)) {
+          this.#keep(text.slice(from, index));
+          from = token === ',' ? next : index;
+          this.#endElement(token !== ',');
         }
-        this.#value = 'begun';
-        if (character === '"') this.#isString = true;
-        else if (character === '[' || character === '{') this.#depth += 1;
-        else if (character === ']' || character === '}') {
-          this.#depth -= 1;
-          if (this.#depth === 0) this.#value = 'done';
-        }
-        continue;
+        if (this.#depth > 0 || token === ',') continue;
+        this.#keep(text.slice(from, next));
+        from = next;
+        this.#endDocument();
       }
-      from = at + 1;
     }
-    this.#add(text.slice(from));
-    return elements;
+    if (this.#isDone) this.#refuseMore(text.slice(from));
+    else this.#keep(text.slice(from));
   }
 
-  end(): Element[] {
-    if (this.#place !== 'end' && this.#place !== 'begin')
-      this.#fail('the file ends before its list of users does');
-    return [];
+  protected end(): void {
+    if (this.#depth > 0) throw this.fault('the file ends before its list of users does');
+    if (!this.#isDone && this.#outside.trim() !== '') throw this.fault('not JSON');
   }
 
-  #enter(character: string): void {
-    if (this.#place === 'end')
-      this.#fail('something follows the list of users', character === '{' ? EXIT.wrongUse : EXIT.failed);
-    else if (character === '[') {
-      this.hasList = true;
-      this.#startPart('list');
-    } else if (character === '{') {
-      this.#isInObject = true;
-      this.#startPart('name');
-    } else this.#fail('not JSON');
+  #isList(before: string): boolean {
+    const outside = this.#outside + before;
+    return this.#depth === 1 ? outside.trim() === '' : this.#depth === 2 && BEFORE_LIST.test(outside);
   }
 
-  #isList(): boolean {
-    return this.#place === 'member' && this.#name === 'users' && this.#value === 'none';
-  }
-
-  /** A comma or a bracket outside of the value ends the value, or the list or the object around it. */
-  #endValue(character: string, text: string, elements: Element[]): void {
-    const isEnd = character !== ',';
-    if (this.#place === 'list') {
-      this.#add(text);
-      const isEmpty = this.#value === 'none';
-      if (character === '}' || (isEmpty && !(isEnd && this.#isFirst))) this.#fail('not JSON');
-      const isLong = this.#length > 2 * MAX_BYTES || isTooLong(this.#text.length, () => this.#text.trimEnd());
-      const value = isEmpty || isLong ? undefined : this.#parse();
-      if (!isEmpty && !this.fault)
-        elements.push({ line: this.#begin, text: isLong ? undefined : this.#text, value });
-      this.#isFirst = false;
-      this.#startPart(!isEnd ? 'list' : this.#isInObject ? 'member' : 'end');
-      if (isEnd) this.#value = 'done';
-    } else if (character === ']' || (this.#place === 'name' && (!isEnd || this.#value !== 'none'))) {
-      this.#fail('not JSON');
-    } else if (this.#place === 'member' && this.#value === 'none') this.#fail('not JSON');
-    else if (!isEnd) this.#startPart('name');
-    else if (this.hasList) this.#startPart('end');
-    else this.#fail('an object without a list "users"; list the objects in [ and ]', EXIT.wrongUse);
-  }
-
-  #endPart(): void {
-    this.#isString = false;
-    if (this.#depth === 0) this.#value = 'done';
-  }
-
-  #startPart(place: Place): void {
-    this.#place = place;
-    this.#value = 'none';
-    this.#text = '';
-    this.#length = 0;
-  }
-
-  #add(text: string): void {
-    if (this.#value === 'none' || (this.#place !== 'list' && this.#place !== 'name')) return;
+  #keep(text: string): void {
+    if (this.#listDepth === 0) {
+      this.#outside += text;
+      return;
+    }
     this.#length += text.length;
-    this.#text = this.#length > 2 * MAX_BYTES ? '' : this.#text + text;
+    this.#element = this.#length > 2 * MAX_BYTES ? '' : this.#element + text;
   }
 
-  #parse(): unknown {
-    const value = parseJson(this.#text);
-    if (value === undefined) this.#fail('not JSON', EXIT.failed, this.#begin);
-    return value;
+  #endElement(isEnd: boolean): void {
+    const text = this.#element.trim();
+    const isLong = isTooLong(this.#length > 2 * MAX_BYTES ? this.#length : text.length, text);
+    const value = isLong ? undefined : parseJson(text);
+    // Only a list without elements may end here.
+    if (value === undefined && !isLong && !(text === '' && isEnd && this.#isFirst))
+      throw this.fault('not JSON', this.#begin);
+    if (text !== '' || isLong) this.found.push({ line: this.#begin, text: isLong ? undefined : text, value });
+    this.#isFirst = false;
+    this.#element = '';
+    this.#length = 0;
+    this.#begin = this.line;
+    if (isEnd) this.#listDepth = 0;
   }
 
-  #fail(fault: string, exitCode: ExitCode = EXIT.failed, line = this.line): void {
-    this.fault ??= new Failure(`Line ${line}: ${fault}`, exitCode);
+  #endDocument(): void {
+    this.#isDone = true;
+    if (parseJson(this.#outside) === undefined) throw this.fault('not JSON');
+    if (this.#hasList) return;
+    throw this.fault(
+      'an object without a list "users"; list the objects in [ and ]',
+      this.line,
+      EXIT.wrongUse,
+    );
+  }
+
+  #refuseMore(text: string): void {
+    const rest = text.trimStart();
+    this.line += text.slice(0, text.length - rest.length).match(/\r\n?|\n/g)?.length ?? 0;
+    const exitCode = rest[0] === '{' ? EXIT.wrongUse : EXIT.failed;
+    if (rest !== '') throw this.fault('something follows the list of users', this.line, exitCode);
   }
 }
 
+const BEFORE_LIST = /[{,]\s*"users"\s*:\s*$/;
+
+/** Whether a text begins with an object that has a list of users. */
+export function hasListOfUsers(text: string): boolean {
+  let depth = 0;
+  for (const [token] of text.matchAll(/"users"\s*:\s*\[|"(?:[^"\\]|\\[\s\S])*"|[[\]{}]/g)) {
+    if (depth === 1 && token.startsWith('"users"')) return true;
+    depth += token === ']' || token === '}' ? -1 : token.endsWith('[') || token === '{' ? 1 : 0;
+  }
+  return false;
+}
+
 /** The users of the list of a file. */
-export async function* readJson(
-  read: (readLine: () => number) => AsyncIterable<string>,
-  map: ColumnMap,
-): AsyncGenerator<readonly Entry[], void> {
-  const scanner = new JsonScanner();
+export async function* readJson(read: ReadText, map: ColumnMap): AsyncGenerator<readonly Entry[], void> {
   let position = 0;
-  for await (const elements of scan(scanner, read)) {
+  for await (const elements of new JsonScanner().scan(read)) {
     yield elements.map(({ line, text, value }) => {
       const place = { line, index: position, position: ++position };
       if (text === undefined) return { ...place, problem: TOO_LONG };

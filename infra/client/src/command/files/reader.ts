@@ -6,6 +6,7 @@ import type { Entry } from './entry.ts';
 import { detectFormat, type Format } from './format.ts';
 import { readJson } from './json.ts';
 import { readJsonLines } from './lines.ts';
+import type { ReadText } from './scanner.ts';
 import { type Source, withBegin } from './source.ts';
 
 /** How a file is read. Without a format or an encoding, the content decides. */
@@ -56,7 +57,7 @@ export async function* readUsers(
     yield begin;
     yield* parts;
   })();
-  const read = (readLine: () => number) => decode(whole, encoding, file, readLine);
+  const read: ReadText = (readLine) => decode(whole, encoding, file, readLine);
   // A line of JSON is sent as it is.
   const isRaw = command === 'import' && format === 'ndjson' && map.isPlain;
   const entries =
@@ -97,7 +98,7 @@ function refuseBegin(file: string, text: string): void {
     );
 }
 
-async function* toUtf8(read: (readLine: () => number) => AsyncIterable<string>) {
+async function* toUtf8(read: ReadText) {
   let line = 1;
   for await (const text of read(() => line)) {
     line += text.split('\n').length - 1;

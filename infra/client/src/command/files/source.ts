@@ -1,20 +1,13 @@
-import { createReadStream, fstatSync, openSync, read as readDescriptor, type Stats } from 'node:fs';
-import { Readable } from 'node:stream';
-import { promisify } from 'node:util';
+import { createReadStream, fstatSync, openSync, type ReadStream, type Stats } from 'node:fs';
 import { createGunzip } from 'node:zlib';
 import { EXIT, Failure, reasonOf } from '../failure.ts';
-
-const read = promisify(readDescriptor);
-
-/** In bytes: how much is read at a time. */
-const CHUNK = 65_536;
 
 /** An open file. A regular one may be read several times. */
 export class Source {
   readonly file: string;
   readonly stats: Stats;
   readonly #descriptor: number;
-  #read = 0;
+  #stream: ReadStream | undefined;
 
   /** Opens a file, or standard input for `-`. */
   constructor(file: string) {
@@ -30,50 +23,26 @@ export class Source {
 
   /** The bytes that have been read, and those of the file; undefined for a pipe. */
   progress(): { readonly read: number; readonly total: number } | undefined {
-    return this.stats.isFile() ? { read: this.#read, total: this.stats.size } : undefined;
+    return this.stats.isFile() ? { read: this.#stream?.bytesRead ?? 0, total: this.stats.size } : undefined;
   }
 
   /** The content, unpacked if it is a gzip. */
   async *read(signal: AbortSignal): AsyncGenerator<Buffer, void> {
     const isFile = this.stats.isFile();
-    const stream = isFile
-      ? Readable.from(this.#readFile())
-      : this.file === '-'
-        ? process.stdin
-        : createReadStream('', { fd: this.#descriptor, highWaterMark: CHUNK });
-    const stop = () => void stream.destroy();
-    signal.addEventListener('abort', stop);
+    if (isFile || this.file !== '-')
+      this.#stream = createReadStream('', {
+        ...{ fd: this.#descriptor, autoClose: false, signal },
+        ...(isFile && { start: 0 }),
+      });
+    const unpack = createUnpacker();
     try {
-      const parts = withBegin(stream, ({ length }) => length >= 2);
-      const { value: begin = Buffer.alloc(0) } = await parts.next();
-      const whole = async function* () {
-        yield begin;
-        yield* parts;
-      };
-      if (begin[0] !== 0x1f || begin[1] !== 0x8b) yield* whole();
-      else yield* unpack(whole());
+      for await (const part of withBegin(this.#stream ?? process.stdin, ({ length }) => length >= 2))
+        yield* unpack(part);
+      yield* unpack();
     } catch (error) {
       const isGzip = String((error as NodeJS.ErrnoException).code).startsWith('Z_');
       const what = isGzip ? 'is a damaged or incomplete gzip' : 'cannot be read';
       throw new Failure(`${this.file} ${what}: ${reasonOf(error)}`);
-    } finally {
-      signal.removeEventListener('abort', stop);
-      stop();
-    }
-  }
-
-  async *#readFile(): AsyncGenerator<Buffer, void> {
-    for (this.#read = 0; ; ) {
-      const { bytesRead, buffer } = await read(
-        this.#descriptor,
-        Buffer.allocUnsafe(CHUNK),
-        0,
-        CHUNK,
-        this.#read,
-      );
-      if (bytesRead === 0) return;
-      this.#read += bytesRead;
-      yield buffer.subarray(0, bytesRead);
     }
   }
 
@@ -86,29 +55,30 @@ export class Source {
   }
 }
 
-/** The content of a gzip, or of several after one another. What comes before a fault is returned before it is thrown. */
-async function* unpack(parts: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
-  const gunzip = createGunzip({ chunkSize: CHUNK });
+/** Unpacks a gzip, or several after one another. What comes before a fault is returned before it is thrown. */
+function createUnpacker(): (part?: Buffer) => AsyncGenerator<Buffer, void> {
+  const gunzip = createGunzip();
   const unpacked: Buffer[] = [];
+  let isGzip: boolean | undefined;
   let fault: Error | undefined;
-  gunzip
-    .on('data', (part) => unpacked.push(part))
-    .on('error', (error) => {
-      fault = error;
-    });
-  const isUnpacked = async (begin: (done: () => void) => void) => {
-    await new Promise<void>(begin);
+  gunzip.on('data', (part) => unpacked.push(part));
+  gunzip.on('error', (error) => {
+    fault = error;
+  });
+  return async function* (part) {
+    isGzip ??= part?.[0] === 0x1f && part[1] === 0x8b;
+    if (!isGzip) {
+      if (part) yield part;
+      return;
+    }
+    await new Promise<unknown>((done) =>
+      part ? gunzip.write(part, done) : gunzip.end().once('close', done),
+    );
     // The last part of the content is emitted after that.
     await new Promise(setImmediate);
-  };
-  for await (const part of parts) {
-    await isUnpacked((done) => gunzip.write(part, done));
     yield* unpacked.splice(0);
     if (fault) throw fault;
-  }
-  await isUnpacked((done) => gunzip.end().once('close', done));
-  yield* unpacked;
-  if (fault) throw fault;
+  };
 }
 
 /** The same bytes with a first part that is enough, or with everything before the end or a fault in one part. */
