@@ -364,8 +364,8 @@ describe('an option', () => {
 test('a time limit and a signal end the wait for a token, and a request for a token ends after 15 s', async () => {
   const limited = usersBehind(html(200), { token: never, retry: { attempts: 2, pause: 1, timeout: 50 } });
   const signal = AbortSignal.timeout(50);
-  const left = usersBehind(html(200), { token: never }).head({ signal });
-  const reasons = [await reasonFor(limited.head()), await reasonFor(left)];
+  const left = usersBehind(html(200), { token: never });
+  const reasons = [await reasonFor(limited.head()), await reasonFor(left.head({ signal }))];
   vi.useFakeTimers({ toFake: ['setTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   const source = clientCredentials({ url: gateway.url, clientId: 'c', fetch: never });
