@@ -12,7 +12,7 @@ export type LeftOut = Readonly<Record<string, string>>;
 
 /** Tests whose result does not depend on PostgreSQL. They run once. */
 const NOT_ABOUT_POSTGRES: LeftOut = {
-  'test/{accept,benchmark,browser,citus,client,container,examples,lambda,monitoring,pooled,project,restore,upgrade}/**':
+  'test/{accept,benchmark,browser,citus,client,container,examples,faults,lambda,monitoring,pooled,project,restore,upgrade}/**':
     'have suites or measurements of their own',
   'test/{observability,lifecycle}/**': 'test logs, spans, signals and the start',
   'test/auth/!(delete-role).test.ts': 'test tokens',

@@ -139,6 +139,12 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     takes: '4 minutes',
     tests: { include: ['test/project/*.test.ts', 'test/benchmark/guard/*.test.ts'] },
   },
+  faults: {
+    proves:
+      'Rows of the lab with a model or a ledger hold with few trials, and a row that goes wrong is reported as failed.',
+    needs: 'Linux',
+    takes: 'a minute',
+  },
   accept: {
     proves: 'npm run accept passes for correct deployments, and finds more than a hundred broken ones.',
     takes: '2 minutes',
@@ -153,8 +159,7 @@ export function testsOf(name: string): NonNullable<ViteUserConfig['test']> {
   return {
     include: [...repeated, `test/${name}/*.test.ts`],
     exclude: [],
-    // The files of a process share its modules. Loading them again for each file took a third of the CPU time.
-    ...(repeatedExcept && { isolate: false }),
+    isolate: !repeatedExcept,
     ...tests,
   };
 }
