@@ -12,6 +12,7 @@ import { startDevelopment } from '../stage/development.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { blockOf } from '../stage/page-blocks.ts';
 import { copyOfProject } from '../stage/project-copy.ts';
+import { startSurroundings } from '../stage/service.ts';
 import { isInstalled, startShell } from '../stage/terminal.ts';
 import { until } from '../stage/until.ts';
 
@@ -135,16 +136,33 @@ describe('npm run dev', { timeout: 180_000 }, () => {
       expect(log).not.toMatch(/app_error/);
     },
   );
+
+  test('ends everything that it started, in reverse order, after Ctrl-C', async () => {
+    development.interrupt();
+    const { code } = await development.exited;
+
+    const ended = development.printed().match(/^ {2}.* stopped$/gm);
+    expect({ code, ended }).toEqual({
+      code: 0,
+      ended: ['  service stopped', '  PostgreSQL stopped', '  token issuer (for development only) stopped'],
+    });
+  });
 });
 
 describe('npm run dev with other settings', { timeout: 180_000 }, () => {
-  const start = (variables: NodeJS.ProcessEnv) => forThisTest(startDevelopment, variables);
+  const surroundings = forAllTests(() => startSurroundings());
+  /** Starts it with the PostgreSQL of the tests, which starts no server of its own. */
+  const start = ({ ...variables }: NodeJS.ProcessEnv) => {
+    const { host, port, user, password, database } = surroundings.database;
+    const postgres = { HOST: host, PORT: port, USER: user, PASSWORD: password, DB: database };
+    for (const [name, value] of Object.entries(postgres)) variables[`SVC_POSTGRES_${name}`] ??= String(value);
+    return forThisTest(startDevelopment, variables);
+  };
 
   const hasIPv6 = Object.values(networkInterfaces()).some((list) =>
     list?.some(({ address }) => address === '::1'),
   );
   const addresses = [
-    ['127.0.0.1', '127.0.0.1'],
     ['localhost', 'localhost'],
     ...(hasIPv6 ? [['::1', '[::1]'] as const, ['::', '[::1]'] as const] : []),
   ] as const;
@@ -202,19 +220,6 @@ describe('npm run dev with other settings', { timeout: 180_000 }, () => {
         'm',
       ),
     );
-  });
-
-  test('ends everything that it started, in reverse order, after Ctrl-C', async () => {
-    const { untilBanner, interrupt, exited, printed } = await start({});
-    await untilBanner();
-    interrupt();
-    const { code } = await exited;
-
-    const ended = printed().match(/^ {2}.* stopped$/gm);
-    expect({ code, ended }).toEqual({
-      code: 0,
-      ended: ['  service stopped', '  PostgreSQL stopped', '  token issuer (for development only) stopped'],
-    });
   });
 });
 
