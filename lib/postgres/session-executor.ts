@@ -67,6 +67,7 @@ export class SessionExecutor implements Executor {
     this.#options = options;
     this.#lockTimeout = options.depth > 1 ? SHARED_LOCK_TIMEOUT_MS : undefined;
     options.peers.add(this);
+    hosts.onRefusal = () => this.#sendNext();
   }
 
   send(...given: Parameters<Executor['send']>): Promise<readonly Row[]> {

@@ -14,7 +14,7 @@ test('while every second attempt to connect fails, at most five attempts per sec
     failures.push(performance.now());
     throw new Error('refused');
   };
-  const attempts = new SessionAttempts();
+  const attempts = new SessionAttempts(() => {});
   const openTen = (): Promise<unknown> =>
     Promise.allSettled(Array.from({ length: 10 }, () => attempts.open({ openInTime } as Session))).then(
       openTen,

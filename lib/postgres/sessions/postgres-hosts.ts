@@ -22,6 +22,8 @@ export class PostgresHosts {
   /** The host in use, as far as it is known. */
   inUse: PostgresHost;
   readonly events: DatabaseEvents;
+  /** Is called when a session could not be opened, because statements may then use all others. */
+  onRefusal = () => {};
   readonly #postgres: Settings['postgres'];
   readonly #isOnly: boolean;
   readonly #attempts: ReadonlyMap<PostgresHost, SessionAttempts>;
@@ -42,7 +44,9 @@ export class PostgresHosts {
     [this.inUse] = postgres.servers;
     this.#postgres = postgres;
     this.#isOnly = postgres.servers.length === 1;
-    this.#attempts = new Map(postgres.servers.map((host) => [host, new SessionAttempts()]));
+    this.#attempts = new Map(
+      postgres.servers.map((host) => [host, new SessionAttempts(() => this.onRefusal())]),
+    );
     this.#watch = new DeadSessionWatch(postgres, () => this.#onSilence());
     if (this.#isOnly) this.#found = { host: this.inUse, acceptsWrites: true };
   }

@@ -11,12 +11,17 @@ type Queued = PromiseWithResolvers<void> & { readonly session: Session };
 export class SessionAttempts {
   /** Whether the last attempt has failed. */
   hasFailed = false;
+  readonly #onFailure: () => void;
   readonly #queue: Queued[] = [];
   #inProgress = 0;
   /** When an attempt may begin while they fail (`performance.now()`). */
   #nextAt = 0;
   #lastFailureAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
+
+  constructor(onFailure: () => void) {
+    this.#onFailure = onFailure;
+  }
 
   /** Opens the session when an attempt may begin. @throws its failure, or that of the attempt that it waited for */
   open(session: Session): Promise<void> {
@@ -56,6 +61,7 @@ export class SessionAttempts {
       const sharing = this.#queue.indexOf(lastQueued as Queued) + 1;
       for (const queued of this.#queue.splice(0, sharing)) queued.reject(fault);
       reject(fault);
+      this.#onFailure();
     } finally {
       this.#inProgress -= 1;
       this.#beginNext();
