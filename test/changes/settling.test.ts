@@ -146,4 +146,7 @@ test('a change with a number of a lower node of Citus is returned after one of a
   }
 
   expect(await actorsAfter(end)).toEqual(['higher', 'lower']);
+  // The numbers before those of the higher node are not late.
+  const [row] = await writer.query('SELECT (settled >> 48)::int AS node, late FROM user_changes_head');
+  expect(row).toEqual({ node: 2, late: [] });
 });
