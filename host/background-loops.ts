@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cleanup } from '../lib/cleanup.ts';
 import { runMigrations } from '../lib/migrations/index.ts';
-import { FailureLog } from '../lib/observability/event-log.ts';
+import { FailureLog } from '../lib/observability/failure-log.ts';
 import type { Service } from '../lib/service.ts';
 
 /** Milliseconds between two runs of the migrations; doubled after each failure. */

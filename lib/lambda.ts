@@ -5,7 +5,8 @@ import { LineWriter } from './observability/line-writer.ts';
 import { redactedCause, redactedMessage } from './observability/redaction.ts';
 import { startReporting } from './observability/reporting.ts';
 import type { BaseService } from './service.ts';
-import { forgetVariables, readSettings, type Settings, type Variables } from './settings/settings.ts';
+import { forgetVariables, type Variables } from './settings/environment.ts';
+import { readSettings, type Settings } from './settings/settings.ts';
 
 /** An endpoint, or a substitute for one. */
 type Bindable<Needs> = {

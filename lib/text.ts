@@ -22,12 +22,6 @@ export const Uuid = z
 /** A time in UTC with milliseconds and `Z`, in a response. */
 export const Timestamp = z.iso.datetime({ precision: 3 }).length(24);
 
-/** A request ID: 1 to 128 characters of visible ASCII. */
-export const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
-
-/** The form of a request ID, for the documentation. */
-export const REQUEST_ID_FORM = { minLength: 1, maxLength: 128, pattern: REQUEST_ID.source };
-
 /** A text of `min` to `max` Unicode code points that PostgreSQL stores as it is. */
 export function boundedText(min: number, max: number) {
   // A text never has fewer code units than code points, so most texts need no counting.
@@ -43,34 +37,4 @@ export function boundedText(min: number, max: number) {
 /** Whether PostgreSQL stores the text as it is. It refuses U+0000, and would silently replace a lone surrogate. */
 export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
-}
-
-/** An optional query parameter whose text `isAllowed` accepts. `meta` is for the documentation. */
-export function textParameter(
-  isAllowed: (text: string) => boolean,
-  rule: string | ((issue: { readonly input: unknown }) => string),
-  meta: z.GlobalMeta,
-) {
-  return z.string().refine(isAllowed, { error: rule }).optional().meta(meta);
-}
-
-/** A query parameter with an integer in decimal digits. If it is absent, the value is `fallback`. */
-export function integerParameter(min: number, max: number, fallback: number) {
-  return z
-    .string()
-    .refine((text) => /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max, {
-      error: `must be an integer from ${min} to ${max}, in decimal digits`,
-    })
-    .transform(Number)
-    .default(fallback)
-    .meta({ override: { type: 'integer', format: 'int32', minimum: min, maximum: max, default: fallback } });
-}
-
-/** The query of a link, with these values. Undefined ones are left out. */
-export function queryWith(values: Readonly<Record<string, string | number | undefined>>): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(values)) {
-    if (value !== undefined) query.set(name, String(value));
-  }
-  return String(query);
 }

@@ -1,5 +1,5 @@
-import { changesReply } from '../../lib/changes/change.ts';
 import { ChangesQuery } from '../../lib/changes/changes-query.ts';
+import { changesReply } from '../../lib/changes/changes-reply.ts';
 import { cursorExpired } from '../../lib/changes/refusals.ts';
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { lambda } from '../../lib/lambda.ts';

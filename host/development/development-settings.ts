@@ -1,4 +1,5 @@
-import { readSettings, type Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 import { freePort } from './free-port.ts';
 
 // The same ports at every start if possible: tokens name their issuer, and database tools are configured once.

@@ -1,5 +1,6 @@
 import { FUNCTION_DEFAULTS } from '../../lib/lambda.ts';
-import { readSettings, SETTINGS } from '../../lib/settings/settings.ts';
+import { SETTINGS } from '../../lib/settings/setting-table.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 import type { Deployment } from './deployment.ts';
 
 /** Settings whose values are those of the stack's own resources, or which AWS Lambda sets. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { flag } from '../../lib/settings/setting-forms.ts';
-import { SETTINGS } from '../../lib/settings/settings.ts';
+import { SETTINGS } from '../../lib/settings/setting-table.ts';
 import { keepFile, table } from './generated-file.ts';
 
 /** The sections of the page. A setting belongs to the first section whose pattern matches its name. */
@@ -39,7 +39,7 @@ const OTHER_VARIABLES: readonly (readonly [names: string, meaning: string])[] = 
 
 keepFile(
   'docs/settings.md',
-  `<!-- Generated from lib/settings/settings.ts and infra/tools/settings-table.ts: npm run generate -->
+  `<!-- Generated from lib/settings/setting-table.ts and infra/tools/settings-table.ts: npm run generate -->
 
 # Settings
 

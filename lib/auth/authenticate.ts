@@ -1,6 +1,7 @@
 import type { GatewayEvent } from '../http/gateway.ts';
 import { unauthorized } from '../http/problem.ts';
-import { demandRole, type Role, type ServicePrincipal } from './principal.ts';
+import type { ServicePrincipal } from './principal.ts';
+import { demandRole, type Role } from './role.ts';
 import type { TokenVerifier, VerifiedToken } from './token-verifier.ts';
 
 /** The member for the verified token of an event. JSON has no symbols, so an invocation cannot set it. */

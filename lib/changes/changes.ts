@@ -1,11 +1,11 @@
 import type { WaitUncounted } from '../http/gateway.ts';
+import { queryWith } from '../http/query-parameters.ts';
 import { isReadOnly, type PreparedStatement, repeatUntilDone, type Statements } from '../postgres/index.ts';
 import { Semaphore } from '../semaphore.ts';
-import { queryWith } from '../text.ts';
 import { USERS_PATH } from '../users/user.ts';
-import type { ChangesPage } from './change.ts';
 import { changeCursor, type Place } from './change-cursor.ts';
 import type { ChangesQuery, UserChangesQuery } from './changes-query.ts';
+import type { ChangesPage } from './changes-reply.ts';
 import { FeedPage, type Page, type Reading, type ReadRow, selectOfAll, selectOfUser } from './feed-page.ts';
 import { LongPoll } from './long-poll.ts';
 import { ChangeNumbering } from './numbering.ts';

@@ -1,5 +1,6 @@
 import { authenticate } from '../auth/authenticate.ts';
-import { requiredRole, type ServicePrincipal } from '../auth/principal.ts';
+import type { ServicePrincipal } from '../auth/principal.ts';
+import { requiredRole } from '../auth/role.ts';
 import type { GatewayEvent } from '../http/gateway.ts';
 import { findPathParameters } from '../http/path.ts';
 import { demandIfMatch } from '../http/preconditions.ts';

@@ -1,4 +1,4 @@
-import type { Role } from '../auth/principal.ts';
+import type { Role } from '../auth/role.ts';
 import type { GatewayEvent } from '../http/gateway.ts';
 import type { Problem } from '../http/problem.ts';
 import type { Reply } from '../http/reply.ts';

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
-import { REQUEST_ID } from '../text.ts';
+import { REQUEST_ID } from './request-id.ts';
 
 /** The request being served. Times are those of `performance.now()`. */
 export type RequestScope = {

@@ -1,9 +1,10 @@
 import { Logger, LogItem } from '@aws-lambda-powertools/logger';
 import type { LogAttributes } from '@aws-lambda-powertools/logger/types';
 import { currentRequest } from '../http/request-scope.ts';
-import { type Settings, withoutVariables } from '../settings/settings.ts';
+import { withoutVariables } from '../settings/environment.ts';
+import type { Settings } from '../settings/settings.ts';
 import type { WriteLine } from './line-writer.ts';
-import { type Cause, redactedCause } from './redaction.ts';
+import { prettyLine } from './pretty-line.ts';
 
 /** The fields of an event. A field that is undefined, null or empty is left out. */
 export type EventFields = Readonly<Record<string, unknown>>;
@@ -63,59 +64,4 @@ class EventLogger extends Logger {
     item.prepareForPrint();
     this.#print(JSON.stringify(item.getAttributes()));
   }
-}
-
-/**
- * The log of an activity that is repeated: an event at the first failure in a row, and whenever the cause differs from
- * the previous one.
- */
-export class FailureLog {
-  readonly #log: EventLog;
-  readonly #event: string;
-  #previous: string | undefined;
-
-  constructor(log: EventLog, event: string) {
-    this.#log = log;
-    this.#event = event;
-  }
-
-  /** @returns whether the failure was logged */
-  onFailure(thrown: unknown): boolean {
-    const cause = redactedCause(thrown);
-    const current = JSON.stringify({ cause }, (member, value) => (member === 'stack' ? undefined : value));
-    if (current === this.#previous) return false;
-    this.#previous = current;
-    this.#log.warning(this.#event, { cause });
-    return true;
-  }
-
-  onSuccess(): void {
-    this.#previous = undefined;
-  }
-}
-
-type Event = { timestamp: string; level: string; event: string; cause?: Cause };
-
-const COLOURS: Readonly<Record<string, number>> = { debug: 90, info: 32, warning: 33, error: 31 };
-
-/** An event as a readable line. Its causes follow on indented lines of their own. */
-export function prettyLine({ timestamp, level, event, cause, ...fields }: Event): string {
-  const pairs = Object.entries(fields).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
-  const line = [timestamp.slice(11, 23), coloured(level), event, ...pairs].join(' ');
-  return [line, ...linesOf(cause)].join('\n');
-}
-
-function linesOf(cause: Cause | undefined, before = ''): readonly string[] {
-  if (!cause) return [];
-  const { name, code, message, stack = `${name}: ${message}` } = cause;
-  return [
-    ...`${before}${stack}`.split(/\r?\n|\r/).map((line) => `  ${line}`),
-    ...(code === undefined ? [] : [`  code=${JSON.stringify(code)}`]),
-    ...linesOf(cause.cause, 'caused by '),
-  ];
-}
-
-function coloured(level: string): string {
-  const padded = level.padEnd(7);
-  return process.stdout.isTTY ? `\x1b[${COLOURS[level]}m${padded}\x1b[0m` : padded;
 }

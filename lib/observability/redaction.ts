@@ -57,12 +57,6 @@ export function redactedMessage(message: string): string {
   return redacted(message, BETWEEN_WORDS, isSecretInMessage);
 }
 
-/** An address for a log line: `a***@example.com`. */
-export function maskedEmail(email: string): string {
-  const at = email.indexOf('@');
-  return `${String.fromCodePoint(email.codePointAt(0) ?? 0)}${MASK}${email.slice(at)}`;
-}
-
 /**
  * The part of an error that may be logged. Other members of PostgreSQL's errors contain values of rows. A stack costs as much
  * as a whole request, and names only the bundle.

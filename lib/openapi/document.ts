@@ -1,9 +1,9 @@
 import { createDocument, type ZodOpenApiObject } from 'zod-openapi';
-import { requiredRole } from '../auth/principal.ts';
+import { requiredRole } from '../auth/role.ts';
 import type { Route } from '../endpoint/route.ts';
 import { type Problem, statusOf, typeOf } from '../http/problem.ts';
+import { REQUEST_ID_FORM } from '../http/request-id.ts';
 import type { Settings } from '../settings/settings.ts';
-import { REQUEST_ID_FORM } from '../text.ts';
 import { VERSION } from '../version.ts';
 import { Problem as ProblemSchema } from './problem-schema.ts';
 import { allRefusals, explanationOf } from './refusals.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { missingRole } from '../auth/principal.ts';
+import { missingRole } from '../auth/role.ts';
 import { encodedBody, unsupportedMediaType } from '../endpoint/media-type.ts';
 import { largeBody } from '../endpoint/receive-body.ts';
 import type { Route } from '../endpoint/route.ts';

@@ -1,5 +1,5 @@
 import type { oas31, ZodOpenApiRequestBodyObject } from 'zod-openapi';
-import type { Role } from '../auth/principal.ts';
+import type { Role } from '../auth/role.ts';
 import { listMediaTypes } from '../endpoint/media-type.ts';
 import type { Route } from '../endpoint/route.ts';
 import { MAX_HEAD_LENGTH } from '../text.ts';

@@ -1,5 +1,7 @@
 import * as z from 'zod';
-import { integerParameter, textParameter, UUID_PATTERN } from '../text.ts';
+import { integerParameter, textParameter, withHint } from '../http/query-parameters.ts';
+import { UUID_PATTERN } from '../text.ts';
+import { dateTime } from './date-time.ts';
 import { FIELDS, type UniqueName } from './fields.ts';
 import { CURSOR_FORM, isCursor, parseCursor } from './list-cursor.ts';
 import { MAX_PAGE_SIZE } from './user.ts';
@@ -21,16 +23,7 @@ const IDS = new RegExp(`^${UUID_PATTERN}(?:,${UUID_PATTERN}){0,${MAX_IDS - 1}}$`
 const ADDRESS =
   'must have 1 to 255 characters, exactly one @ with at least one character on each side, and no white space or control characters';
 const EXTERNAL_ID = 'must have 1 to 255 characters, and no control characters';
-const DATE_TIME = 'must be an RFC 3339 date-time with an offset, in the years 1 to 9999 in UTC';
 const CURSOR = 'must be a cursor from a Link header, sent with the filters and the sort of that link';
-
-/** RFC 3339 section 5.6, with `T` and `Z` in either case, at most 9 digits of a fraction, and no leap second. */
-const DATE_TIME_PATTERN =
-  /^([0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]))[Tt]((?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2})(?:\.([0-9]{1,9}))?([Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$/;
-
-const YEAR = '(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])';
-const YEAR_1_MS = Date.parse('0001-01-01T00:00:00.000Z');
-const YEAR_10000_MS = Date.parse('+010000-01-01T00:00:00.000Z');
 
 /** The cursor of the example user, in a list without filters. */
 const EXAMPLE_CURSOR = 'AAABm3ypjy4BmfPIW3p8Pp1fK4ocTm9w9rPSkknW3TGauxr4C_f_HgHS';
@@ -90,45 +83,12 @@ const UserListParameters = z.object({
 export const UserListQuery = UserListParameters.superRefine(demandCursorOfSelection, { when: () => true });
 export type UserListQuery = z.output<typeof UserListParameters>;
 
-/**
- * Parses an RFC 3339 date-time to milliseconds since 1970, rounded down and rounded up. Undefined for any other text, and
- * for a time that is not in the years 1 to 9999 in UTC.
- */
-export function timestampRange(text: string) {
-  const [, date = '', time, fraction = '', offset = ''] = DATE_TIME_PATTERN.exec(text) ?? [];
-  const milliseconds = fraction.slice(0, 3).padEnd(3, '0');
-  const floor = Date.parse(`${date}T${time}.${milliseconds}${offset.toUpperCase()}`);
-  // Date.parse reads 30 February as 2 March.
-  const isDay = date !== '' && new Date(`${date}T00:00:00Z`).toISOString().startsWith(date);
-  if (!isDay || floor < YEAR_1_MS || floor >= YEAR_10000_MS) return undefined;
-  return { floor, ceiling: /[1-9]/.test(fraction.slice(3)) ? floor + 1 : floor };
-}
-
 /** A filter by a field. It refuses what create would refuse. */
 function filterBy(name: UniqueName, rule: Parameters<typeof textParameter>[1], description: string) {
   const { schema } = FIELDS[name];
   const { minLength, maxLength, pattern, example } = schema.meta() ?? {};
   const isAllowed = (text: string) => schema.safeParse(text).success;
   return textParameter(isAllowed, rule, { description, minLength, maxLength, pattern, examples: [example] });
-}
-
-function dateTime(description: string, example: string) {
-  const isAllowed = (text: string) => timestampRange(text) !== undefined;
-  return textParameter(isAllowed, withHint(DATE_TIME), {
-    format: 'date-time',
-    minLength: '0001-01-01T00:00:00Z'.length,
-    maxLength: '0001-01-01T00:00:00.123456789+00:00'.length,
-    // Of the year 0000 only the last day may be in the year 1 in UTC.
-    pattern: DATE_TIME_PATTERN.source.replace('[0-9]{4}', YEAR).replace('(', '(0000-12-31|'),
-    description,
-    examples: [example],
-  });
-}
-
-/** A space is usually a mistake: in a query, `+` means a space. */
-function withHint(rule: string) {
-  return ({ input }: { readonly input: unknown }) =>
-    String(input).includes(' ') ? `${rule}; write + as %2B` : rule;
 }
 
 function demandCursorOfSelection(query: UserListQuery, context: z.RefinementCtx<UserListQuery>): void {

@@ -1,11 +1,12 @@
 import { type RawBuilder, sql } from 'kysely';
+import { queryWith } from '../http/query-parameters.ts';
 import { eachGiven, type ListRow, type PreparedStatement, type Statements } from '../postgres/index.ts';
-import { queryWith } from '../text.ts';
+import { timestampRange } from './date-time.ts';
 import { foldedEmail } from './email.ts';
 import { type UniqueName, uniqueNames } from './fields.ts';
 import { cursorAfter, type Position, parseCursor } from './list-cursor.ts';
 import { pageColumns, positionOf, usersJson } from './list-json.ts';
-import { MAX_SHORT_PAGE, MAX_SKIP, timestampRange, type UserListQuery } from './list-query.ts';
+import { MAX_SHORT_PAGE, MAX_SKIP, type UserListQuery } from './list-query.ts';
 import { USERS_PATH, type User } from './user.ts';
 import { type UserPage, userJson } from './user-reply.ts';
 import { userColumns } from './user-statements.ts';

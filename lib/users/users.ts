@@ -2,7 +2,7 @@ import type { ServicePrincipal } from '../auth/principal.ts';
 import { type Preconditions, preconditionFailed } from '../http/preconditions.ts';
 import { createdAndGone } from '../idempotency/refusals.ts';
 import type { EventLog } from '../observability/event-log.ts';
-import { maskedEmail } from '../observability/redaction.ts';
+import { maskedEmail } from '../observability/masked-email.ts';
 import type { Statements } from '../postgres/index.ts';
 import type { Author } from './change-recording.ts';
 import { updatedFields } from './fields.ts';

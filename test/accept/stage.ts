@@ -1,6 +1,6 @@
 import { freePort } from '../../host/development/free-port.ts';
 import { startTokenIssuer } from '../../host/development/token-issuer.ts';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { startHttpFront } from '../stage/http-front.ts';
 import { type RawRequest, sendTo } from '../stage/raw-request.ts';
 import { startService } from '../stage/service.ts';

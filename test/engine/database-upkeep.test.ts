@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { Database } from '../../lib/postgres/index.ts';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { freshKey } from '../stage/keyed.ts';
 import { hold } from '../stage/locks.ts';

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
 import type { StatementKind as Kind } from '../../lib/postgres/index.ts';
 import type { Session } from '../../lib/postgres/sessions/session.ts';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { openedDatabase } from '../stage/opened-database.ts';
 import { errorResponse, messagesThrough } from '../stage/postgres-messages.ts';

@@ -1,6 +1,6 @@
 import { expect, inject, test } from 'vitest';
 import { runMigrations } from '../../lib/migrations/index.ts';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { isCitus } from '../stage/citus.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { emptyDatabase } from '../stage/opened-database.ts';

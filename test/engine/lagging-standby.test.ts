@@ -1,5 +1,5 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { CHANGES, change, nextOf } from '../stage/changes.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';

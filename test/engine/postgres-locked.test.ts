@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { administer } from '../stage/administration.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { freshKey } from '../stage/keyed.ts';

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { getUser } from '../../handlers/users/get.ts';
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { unavailable } from '../../lib/http/problem.ts';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';

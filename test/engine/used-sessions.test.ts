@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { CHANGES } from '../stage/changes.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { readSettings, type Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 import { render } from '../kubernetes/render.ts';
 
 const UNIT = 'infra/examples/user-management-service.service';

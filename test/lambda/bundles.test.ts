@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { functions } from '../../infra/functions.ts';
 import { sizeLoaded } from '../../infra/tools/bundle.ts';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';

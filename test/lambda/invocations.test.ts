@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { administratorOf } from '../stage/administration.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';

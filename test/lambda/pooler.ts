@@ -5,7 +5,7 @@ import { sql } from 'kysely';
 import { expect, inject, test } from 'vitest';
 import { migrations, runMigrations } from '../../lib/migrations/index.ts';
 import type { Migration } from '../../lib/migrations/runner.ts';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { administratorOf } from '../stage/administration.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';

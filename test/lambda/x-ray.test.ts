@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { startComposition } from '../stage/composition.ts';
 import { eventOf } from '../stage/events.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { readSettings, type Settings, SettingsError, type Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
+import { readSettings, type Settings, SettingsError } from '../../lib/settings/settings.ts';
 
 const REQUIRED = {
   SVC_OAUTH_JWKS_URI: 'https://id.example.com/jwks',

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { callerOf, untilReady } from '../stage/caller.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';

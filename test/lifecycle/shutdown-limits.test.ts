@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { startBuiltService } from '../stage/built-service.ts';
 import { connectAndSend, requestText } from '../stage/connection.ts';
 import { expectEndInOrder } from '../stage/end-in-order.ts';

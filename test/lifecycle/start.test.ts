@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { untilReady } from '../stage/caller.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';

@@ -4,7 +4,7 @@ import { freePort } from '../../host/development/free-port.ts';
 import type { Patience } from '../../infra/observability/alarms.ts';
 import { alertsYaml } from '../../infra/observability/alerts-yaml.ts';
 import { dashboard } from '../../infra/observability/dashboard.ts';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { untilReady } from '../stage/caller.ts';

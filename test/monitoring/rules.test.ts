@@ -5,7 +5,7 @@ import { parser } from '@grafana/lezer-logql';
 import { describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { alarms, RELAY_ALARMS, USUAL } from '../../infra/observability/alarms.ts';
-import { SETTINGS } from '../../lib/settings/settings.ts';
+import { SETTINGS } from '../../lib/settings/setting-table.ts';
 import { promtool } from './prometheus.ts';
 
 const OBSERVABILITY = join(import.meta.dirname, '../../infra/observability');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { prettyLine } from '../../lib/observability/event-log.ts';
+import { prettyLine } from '../../lib/observability/pretty-line.ts';
 import { startBuiltService } from '../stage/built-service.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { TERMINAL } from '../stage/terminal.ts';

@@ -1,7 +1,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { SETTINGS, type Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
+import { SETTINGS } from '../../lib/settings/setting-table.ts';
 import { startBuiltService } from '../stage/built-service.ts';
 import { eventOf } from '../stage/events.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';

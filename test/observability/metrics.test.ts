@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { METRICS } from '../../lib/observability/metric-list.ts';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { nextOf } from '../stage/changes.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUsers, PATIENT } from '../stage/locks.ts';

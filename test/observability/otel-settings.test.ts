@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { createEventLog } from '../../lib/observability/event-log.ts';
 import { warnAboutSettings } from '../../lib/observability/reporting.ts';
-import { readSettings, type Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { startService } from '../stage/service.ts';
 

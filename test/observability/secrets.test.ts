@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { SETTINGS } from '../../lib/settings/settings.ts';
+import { SETTINGS } from '../../lib/settings/setting-table.ts';
 import { builtHost } from '../stage/build.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';

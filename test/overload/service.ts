@@ -1,4 +1,4 @@
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { TOKEN } from '../lab/load/load.ts';
 import { USERS, wireOf } from '../lab/load/wire.ts';
 import type { Stage } from '../lab/stage/stage.ts';

@@ -2,7 +2,7 @@ import { endpoints } from '../../handlers/index.ts';
 import { handler as unmatched } from '../../handlers/unmatched.ts';
 import { type FunctionResult, lambda } from '../../lib/lambda.ts';
 import { composeService } from '../../lib/service.ts';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { sendOnSocket } from '../http/rules/exchange.ts';
 import { startBuiltHost } from '../stage/built-host.ts';
 import { untilReady } from '../stage/caller.ts';

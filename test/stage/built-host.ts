@@ -1,4 +1,4 @@
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { builtHost } from './build.ts';
 import { type Line, startProcess } from './process.ts';
 import { START_OPTIONS, START_VARIABLES } from './start-command.ts';

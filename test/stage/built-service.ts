@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { type HostOptions, startBuiltHost } from './built-host.ts';
 import { callerOf, senderTo, untilReady } from './caller.ts';
 import { type Surroundings, startSurroundings } from './service.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { listUsers } from '../../handlers/users/list.ts';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { startComposition } from './composition.ts';
 import type { Ending } from './ending.ts';
 import { eventOf } from './events.ts';

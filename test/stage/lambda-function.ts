@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FunctionResult } from '../../lib/lambda.ts';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { builtHost } from './build.ts';
 import { type Line, startProcess } from './process.ts';
 import { startRuntimeApi } from './runtime-api.ts';

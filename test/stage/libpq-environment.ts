@@ -1,4 +1,4 @@
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 
 /** Variables that libpq and pg read from the environment. Each would prevent the service from connecting. */
 export const libpqEnvironment: Variables = {

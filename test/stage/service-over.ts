@@ -1,5 +1,5 @@
 import { runMigrations } from '../../lib/migrations/index.ts';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import type { DisposablePostgres } from './disposable-postgres.ts';
 import { forThisTest } from './for-all-tests.ts';
 import { settingsFor } from './opened-database.ts';

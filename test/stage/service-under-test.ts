@@ -1,6 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import { maintain } from '../../lib/cleanup.ts';
-import { readSettings, type Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
+import { readSettings } from '../../lib/settings/settings.ts';
 import type { DatabaseOptions } from './postgres.ts';
 import { freshAddress, type ServiceResponse, type UserBody } from './responses.ts';
 import { startService } from './service.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Variables } from '../../lib/settings/settings.ts';
+import type { Variables } from '../../lib/settings/environment.ts';
 import type { HostOptions } from './built-host.ts';
 import { startBuiltService } from './built-service.ts';
 import { type ReceivedSpan, startOtlpReceiver } from './otlp-receiver.ts';

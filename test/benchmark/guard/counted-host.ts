@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { freePort } from '../../../host/development/free-port.ts';
-import type { Variables } from '../../../lib/settings/settings.ts';
+import type { Variables } from '../../../lib/settings/environment.ts';
 import type { Request } from '../../lab/load/wire.ts';
 import { sendTo } from '../../stage/raw-request.ts';
 import { until } from '../../stage/until.ts';

@@ -3,7 +3,7 @@ import { globSync } from 'node:fs';
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Variables } from '../../../lib/settings/settings.ts';
+import type { Variables } from '../../../lib/settings/environment.ts';
 import { fromDebian, fromNpm } from '../../lab/stage/packages.ts';
 import type { Stage } from '../stage/stage.ts';
 import type { Program, Target } from '../targets/target.ts';

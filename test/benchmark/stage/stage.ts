@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { startPostgres } from '../../../host/development/postgres.ts';
-import type { Variables } from '../../../lib/settings/settings.ts';
+import type { Variables } from '../../../lib/settings/environment.ts';
 import { builtHost } from '../../stage/build.ts';
 import { startHttpFront } from '../../stage/http-front.ts';
 import { isLeftBehind, removeDataFolder } from '../../stage/postgres.ts';

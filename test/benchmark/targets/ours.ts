@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Variables } from '../../../lib/settings/settings.ts';
+import type { Variables } from '../../../lib/settings/environment.ts';
 import { START_COMMAND } from '../../stage/start-command.ts';
 import type { Stage } from '../stage/stage.ts';
 import type { Target } from './target.ts';

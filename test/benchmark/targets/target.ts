@@ -1,4 +1,4 @@
-import type { Variables } from '../../../lib/settings/settings.ts';
+import type { Variables } from '../../../lib/settings/environment.ts';
 import type { Stage } from '../stage/stage.ts';
 
 /** A command that runs a server, once it is installed. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Variables } from '../../../lib/settings/settings.ts';
+import type { Variables } from '../../../lib/settings/environment.ts';
 import { refusedWindows } from '../../model/bridge.ts';
 import { faultsInRegisters } from '../../model/linearizability.ts';
 import { hasSpin } from '../../model/spin.ts';
