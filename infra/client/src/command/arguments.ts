@@ -3,8 +3,8 @@ import { EXIT, Failure, reasonOf } from './failure.ts';
 import { parseColumns } from './files/columns.ts';
 import { FORMATS } from './files/format.ts';
 import { HELP, type Name } from './help.ts';
-import { USER_KEYS } from './look-up.ts';
 import { findPlace, type Place } from './place.ts';
+import { USER_KEYS } from './user-keys.ts';
 
 const text = { type: 'string' } as const;
 const flag = { type: 'boolean', default: false } as const;
@@ -30,6 +30,24 @@ export function readArguments([name, ...args]: readonly string[]) {
       const { url, subset, ...given } = parse(name, args, options, 'Name one file');
       const by = oneOf(name, 'by', USER_KEYS, given.by);
       return { name, url, ...readFileOptions(name, given), by, subset, allowEmpty: given['allow-empty'] };
+    }
+    case 'sync': {
+      const flags = { adopt: flag, reactivate: flag, 'deactivate-missing': flag, 'dry-run': flag } as const;
+      const texts = { by: text, prefix: text, 'max-deactivated': text, plan: text, rejected: text } as const;
+      const given = parse(name, args, { ...flags, ...texts, ...OF_FILES }, 'Name one file');
+      const { url, adopt, reactivate, prefix, plan, rejected, 'dry-run': dryRun } = given;
+      const by = oneOf(name, 'by', ['external_id', 'email'], given.by) ?? 'external_id';
+      const { 'deactivate-missing': deactivateMissing, 'max-deactivated': maxDeactivated = '5%' } = given;
+      if (deactivateMissing && by === 'email')
+        throw wrongUse(name, '--deactivate-missing needs external ids, and not --by email');
+      if (prefix !== undefined && !deactivateMissing)
+        throw wrongUse(name, '--prefix needs --deactivate-missing');
+      if (prefix === '') throw wrongUse(name, '--prefix must not be empty');
+      if (!/^(?:\d+|(?:100(?:\.0+)?|\d{1,2}(?:\.\d+)?)%)$/.test(maxDeactivated))
+        throw wrongUse(name, '--max-deactivated must be a number, or a percentage from 0% to 100%');
+      const limits = { deactivateMissing, prefix: prefix ?? '', maxDeactivated };
+      const outputs = { dryRun, plan, rejected };
+      return { name, url, ...readFileOptions(name, given), by, adopt, reactivate, ...limits, ...outputs };
     }
     case 'export': {
       const { url, out, cursor } = parse(name, args, { out: text, cursor: text });

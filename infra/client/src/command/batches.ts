@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import type { BatchResult, Users } from '../users.ts';
 import type { Entry, Item, Refusal } from './files/entry.ts';
+import { refusalOf } from './refusal.ts';
 
 /** Items that are sent in one request. */
 export type Batch = readonly [Item, ...Item[]];
@@ -55,9 +57,26 @@ export function keyOf(batch: Batch): string {
   return `users-import-${hash.digest('hex')}`;
 }
 
-/** The two halves of a batch; undefined for a single line. */
-export function halvesOf(batch: Batch): readonly [Batch, Batch] | undefined {
-  const middle = batch.length >> 1;
-  const [one, other] = [batch.slice(0, middle), batch.slice(middle)];
-  return isBatch(one) && isBatch(other) ? [one, other] : undefined;
+/**
+ * Creates the users of a batch, and returns a result for each. A batch that is refused as a whole is sent in halves, because any
+ * of its lines may be the reason.
+ */
+export async function createItems(
+  users: Users,
+  batch: Batch,
+  makeKey: (batch: Batch) => string,
+): Promise<readonly BatchResult[]> {
+  try {
+    return await users.createSome(
+      batch.map(({ user }) => user),
+      { key: makeKey(batch) },
+    );
+  } catch (error) {
+    const problem = refusalOf(error);
+    if (problem === undefined) throw error;
+    const middle = batch.length >> 1;
+    const [one, other] = [batch.slice(0, middle), batch.slice(middle)];
+    if (!isBatch(one) || !isBatch(other)) return [{ status: problem.status, problem } as BatchResult];
+    return [...(await createItems(users, one, makeKey)), ...(await createItems(users, other, makeKey))];
+  }
 }

@@ -1,21 +1,21 @@
 import { USER_FORMATS } from '../checks.ts';
-import { faultOfParameter } from '../service-response.ts';
 import { foldEmail, type User, type Users } from '../users.ts';
+import { DigestTable } from './digest-table.ts';
 import { EXIT, type ExitCode, Failure } from './failure.ts';
 import { ColumnMap } from './files/columns.ts';
 import { type Entry, faultsOf, nameOf, type Place } from './files/entry.ts';
 import { type FileOptions, readUsers } from './files/reader.ts';
 import { Source } from './files/source.ts';
 import { hash } from './hash.ts';
-import { USER_KEYS } from './look-up.ts';
 import { openStandardOutput } from './output.ts';
 import type { Progress } from './progress.ts';
 import type { Stop } from './stop.ts';
+import { faultOfKey, findByKey, type UserKey } from './user-keys.ts';
 
 /** What is compared. */
 export type DiffOptions = FileOptions & {
   /** The member by which every line is matched; without it, the first of id, external_id and email that a line has. */
-  readonly by: Key | undefined;
+  readonly by: UserKey | undefined;
   /** Whether the service may have users that the file does not have. */
   readonly subset: boolean;
   /** Whether a file without a line is right. */
@@ -24,9 +24,8 @@ export type DiffOptions = FileOptions & {
 
 type Values = Readonly<Record<string, unknown>>;
 /** A user of the file, and the member by which it is matched. */
-type FileUser = Place & { readonly position: number; readonly by: Key; readonly values: Values };
-type Key = (typeof USER_KEYS)[number];
-
+type FileUser = Place & { readonly position: number; readonly by: UserKey; readonly values: Values };
+const KEYS = ['id', 'external_id', 'email'] as const;
 const MEMBERS = Object.keys(USER_FORMATS);
 
 /** Users that are read again in one request, and single users that are read at the same time. */
@@ -52,7 +51,7 @@ export async function diffUsers(
   const read = () =>
     readKeys(readUsers(source, options, map, { command: 'diff', member: wanted }, signal), wanted);
   // Numbers instead of users, so that a million lines fit into the memory. The digest of a line that is equal becomes NaN.
-  const [positions, keys] = [new Map<number, number>(), new Set<Key>()];
+  const [positions, keys] = [new DigestTable(), new Set<UserKey>()];
   const [lines, members, digests]: [number[], number[], number[]] = [[], [], []];
   const refuseTwice = (...both: readonly [number, number]) => {
     const [one, other] = both.map((position) => lines[position]);
@@ -131,12 +130,12 @@ export async function diffUsers(
 /** The users of the file. The second time, only those that may differ are looked at. */
 async function* readKeys(
   entries: AsyncIterable<readonly Entry[]>,
-  wanted: Key | undefined,
+  wanted: UserKey | undefined,
 ): AsyncGenerator<readonly FileUser[], void> {
   for await (const some of entries) {
     yield some.map(({ user = {}, ...entry }) => {
       const values: Values = user;
-      const by = (wanted ? [wanted] : USER_KEYS).find((key) => values[key] != null);
+      const by = (wanted ? [wanted] : KEYS).find((key) => values[key] != null);
       const fault = 'problem' in entry ? faultsOf(entry.problem) : findFault(values, by, wanted);
       if (!by || fault) throw new Failure(`${nameOf(entry)} is not a user: ${fault}`, EXIT.wrongUse);
       return { ...entry, by, values };
@@ -145,7 +144,7 @@ async function* readKeys(
 }
 
 /** Why a line cannot be compared; undefined if it can. */
-function findFault(values: Values, by: Key | undefined, wanted: Key | undefined): string | undefined {
+function findFault(values: Values, by: UserKey | undefined, wanted: UserKey | undefined): string | undefined {
   if (!by) return wanted ? `${wanted} must be present` : 'must have an id, an external_id or an email';
   const fault = faultOfKey(by, values[by]);
   if (fault) return `${by} ${fault}`;
@@ -155,23 +154,6 @@ function findFault(values: Values, by: Key | undefined, wanted: Key | undefined)
   );
   return time && `${time} must be a time with an offset`;
 }
-
-/** What is wrong with a value by which a user is found, as the service says it; undefined if nothing is. */
-function faultOfKey(by: Key, value: unknown): string | undefined {
-  if (typeof value !== 'string') return 'must be a string';
-  if (by === 'id')
-    return faultOfParameter('/api/v1/users/{user_id}', 'path', { user_id: value }) && 'must be a UUID';
-  if (value === '' || [...value].length > 255) return 'must have 1 to 255 characters';
-  if (/[\0\p{Surrogate}]/u.test(value)) return 'must have no U+0000 and no lone surrogate';
-  const fault = faultOfParameter('/api/v1/users/', 'query', { [by]: value });
-  return fault && FORMS[by];
-}
-
-const FORMS = {
-  email:
-    'must have exactly one @ with at least one character on each side, and no white space or control characters',
-  external_id: 'must have no control characters',
-};
 
 /** Reads these users, by position. */
 async function readAgain(
@@ -188,8 +170,7 @@ async function readAgain(
   const others = asked.filter(({ by }) => by !== 'id');
   for (let first = 0; first < others.length; first += MAX_CALLS) {
     const calls = others.slice(first, first + MAX_CALLS).map(async ({ position, by, values }) => {
-      const read = by === 'email' ? users.findByEmail : users.findByExternalId;
-      const user = await read(values[by] as string, { signal });
+      const user = await findByKey(users, by, String(values[by]), { signal });
       if (user) found.set(position, user);
     });
     await Promise.all(calls);
@@ -227,11 +208,11 @@ const OFFSET =
   /:\d\d(?:\.\d+)?(?:\s*[AP]M)?\s*(?:Z|UTC?|GMT|[ECMP][SD]T|(?:UTC?|GMT)?[+-]\d{1,4}(?::?\d\d)?)\s*(?:\(.*\)\s*)?$/i;
 
 /** A digest of the member by which a line is matched. */
-function keyOf(by: Key, values: Values): number {
+function keyOf(by: UserKey, values: Values): number {
   return hash(`${by}:${textOf(by, values)}`);
 }
 
-function textOf(by: Key, values: Values): string {
+function textOf(by: UserKey, values: Values): string {
   const value = String(values[by]);
   return by === 'id' ? value.toLowerCase() : by === 'email' ? foldEmail(value) : value;
 }

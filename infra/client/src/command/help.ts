@@ -1,5 +1,5 @@
 /** The commands. */
-export type Name = 'import' | 'export' | 'follow' | 'diff' | 'get' | 'changes' | 'relay';
+export type Name = 'import' | 'export' | 'follow' | 'diff' | 'sync' | 'get' | 'changes' | 'relay';
 
 const CONNECTION = `
 The service, and how to get tokens for it (secrets are not accepted as arguments):
@@ -26,6 +26,7 @@ export const HELP: Readonly<Record<Name | 'users', string>> = {
   export              writes every user as a line of JSON
   follow              writes every change after a cursor as a line of JSON
   diff <file>         compares a file of users with the service
+  sync <file>         makes users equal to the lines of a file
   get <user>          writes one user
   changes <id>        writes the changes of one user
   relay               sends every change after a cursor to a receiver
@@ -91,6 +92,30 @@ ${FILES}
 ${CONNECTION}
 
 Exit codes: 0 no difference, 1 failed or interrupted, 2 wrong use, 3 a difference.`,
+
+  sync: `Usage: users sync <file> [--by external_id|email] [--deactivate-missing] [--max-deactivated <max>] [--dry-run]
+                  [options] [--url <url>]
+
+Makes users equal to the lines of a file: creates, updates, and deactivates users, and deletes none. Lines are matched by
+external_id. email, full_name, external_id and is_active are compared. An absent member leaves its value. All lines are
+compared before the first write.
+
+  --dry-run                writes nothing, and lists the intended writes
+  --plan <file>            file for the intended writes, as {"line": 17, "id": …, "action": "update", "members": ["email"]}
+  --rejected <file>        file for refused lines (default: standard error)
+  --by email               matches lines by their email
+  --adopt                  gives the external id of a line to the active user with its email that has none
+  --reactivate             makes the inactive user of a line without is_active active
+  --deactivate-missing     deactivates active users whose external id is in no line
+  --prefix <text>          … only those whose external id begins with the text
+  --max-deactivated <max>  a number or a percentage of active users (default: 5%); above it nothing is written
+
+The last line is: created N, updated N, deactivated N, equal N, refused N
+${FILES}
+${CONNECTION}
+
+Exit codes: 0 equal, 1 failed or interrupted (the same command continues), 2 wrong use, 3 refused lines, more users to
+deactivate than allowed, or an external id that cannot be read.`,
 
   get: `Usage: users get <id | email | external id> [--by id|email|external_id] [--json] [--url <url>]
 

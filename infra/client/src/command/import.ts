@@ -1,13 +1,14 @@
-import { isProblem, type Problem, ProblemError, UnexpectedAnswer } from '../problem.ts';
+import { isProblem, type Problem } from '../problem.ts';
 import { type BatchResult, isSameEmail, type NewUser, type User, type Users } from '../users.ts';
-import { type Batch, halvesOf, keyOf, readBatches } from './batches.ts';
+import { type Batch, createItems, keyOf, readBatches } from './batches.ts';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
 import { ColumnMap, visible } from './files/columns.ts';
-import { type Entry, type Item, type Place, type Refusal, TOO_DEEP, TOO_LONG } from './files/entry.ts';
+import type { Entry, Item, Refusal } from './files/entry.ts';
 import { type FileOptions, readUsers } from './files/reader.ts';
 import { Source } from './files/source.ts';
 import { type Output, openOutput, openStandardError } from './output.ts';
 import type { Progress } from './progress.ts';
+import { describe, describeRefusal } from './refusal.ts';
 import type { Stop } from './stop.ts';
 
 /** What is imported, and how. */
@@ -161,11 +162,7 @@ class ImportRun {
   }
 
   async #send(batch: Batch): Promise<void> {
-    const results = await this.#create(batch);
-    if (results === undefined) {
-      for (const half of halvesOf(batch) ?? []) await this.#send(half);
-      return;
-    }
+    const results = await createItems(this.#users, batch, keyOf);
     const outcomes: Outcome[] = [];
     while (outcomes.length < batch.length) {
       const items = batch.slice(outcomes.length, outcomes.length + MAX_CALLS);
@@ -178,21 +175,6 @@ class ImportRun {
       const result = results[index] as BatchResult;
       await this.#settle(item, outcomes[index] as Outcome);
       if (result.status === 201) this.#noteMembers(item.line, item.user, result.user);
-    }
-  }
-
-  /** Undefined if the batch is refused as a whole. Any of its lines may be the reason. */
-  async #create(batch: Batch): Promise<readonly BatchResult[] | undefined> {
-    try {
-      return await this.#users.createSome(
-        batch.map(({ user }) => user),
-        { key: keyOf(batch) },
-      );
-    } catch (error) {
-      const problem = refusalOf(error);
-      if (problem === undefined) throw error;
-      if (batch.length === 1) await this.#refuse({ ...batch[0], problem });
-      return undefined;
     }
   }
 
@@ -257,8 +239,7 @@ class ImportRun {
   }
 
   async #refuse(refusal: Refusal): Promise<void> {
-    const entry = { ...describe(refusal), problem: withPointersOfLine(refusal.problem) };
-    await this.#writeRefusal(`${JSON.stringify(entry)}\n`);
+    await this.#writeRefusal(describeRefusal(refusal));
     this.counts.refused += 1;
   }
 
@@ -271,34 +252,10 @@ class ImportRun {
   }
 }
 
-/** Where a user of a file is, and the values by which it is recognized. */
-function describe({ line, index, user = {} }: Place & { readonly user?: Partial<NewUser> }) {
-  const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined);
-  return { line, index, email: textOf(user.email), external_id: textOf(user.external_id) };
-}
-
 /** The members that the service ignores, or stores with another value. The state is kept by a second request. Null means the same as an absent member. */
 function notStored(sent: NewUser, stored: User): readonly string[] {
   const values = stored as Readonly<Record<string, unknown>>;
   return Object.entries(sent)
     .filter(([name, value]) => name !== 'is_active' && value !== null && values[name] !== value)
     .map(([name]) => name);
-}
-
-/** The problem if the service refuses the content of a request; undefined if it cannot respond. */
-function refusalOf(error: unknown): Problem | undefined {
-  if (error instanceof ProblemError && [400, 413, 422].includes(error.problem.status)) return error.problem;
-  // A gateway may refuse a long body by itself.
-  if (error instanceof UnexpectedAnswer && error.status === 413) return TOO_LONG;
-  if (error instanceof RangeError) return TOO_DEEP;
-  return undefined;
-}
-
-/** The pointers of a problem are those of the batch: `#/items/3/email` becomes `#/email`. */
-function withPointersOfLine(problem: Problem): Problem {
-  if (!('errors' in problem) || problem.errors === undefined) return problem;
-  const errors = problem.errors.map((fault) =>
-    'pointer' in fault ? { ...fault, pointer: fault.pointer.replace(/^#\/items\/\d+/, '#') } : fault,
-  );
-  return { ...problem, errors } as Problem;
 }

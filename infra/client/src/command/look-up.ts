@@ -5,14 +5,12 @@ import type { User, Users } from '../users.ts';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
 import { openStandardOutput } from './output.ts';
 import type { Stop } from './stop.ts';
-
-/** The members by which a user is found, in the order in which `diff` uses them. */
-export const USER_KEYS = ['id', 'external_id', 'email'] as const;
+import { findByKey, type UserKey } from './user-keys.ts';
 
 /** Which user is written. Without `by`, the form of the text decides. `json` is for a terminal, too. */
 export type GetOptions = {
   readonly text: string;
-  readonly by: (typeof USER_KEYS)[number] | undefined;
+  readonly by: UserKey | undefined;
   readonly json: boolean;
 };
 
@@ -22,18 +20,14 @@ export type ChangesOptions = { readonly id: string; readonly json: boolean };
 /** Writes one user. */
 export async function getUser(users: Users, { text, by, json }: GetOptions, stop: Stop): Promise<ExitCode> {
   return report(stop, json, async (signal) => {
-    const read = {
-      id: async () => (await users.list({ ids: [text] }, { signal }).next()).value || undefined,
-      email: () => users.findByEmail(text, { signal }),
-      external_id: () => users.findByExternalId(text, { signal }),
-    };
-    const own = isId(text) ? read.id : text.includes('@') ? read.email : async () => undefined;
+    const own: UserKey | undefined = isId(text) ? 'id' : text.includes('@') ? 'email' : undefined;
+    const find = (key: UserKey) => findByKey(users, key, text, { signal });
     // A text that cannot be an email may be an external id.
     const ignoreWrongValue = (error: unknown) => {
       if (!isWrongValue(error)) throw error;
     };
-    const ofForm = async () => (await own().catch(ignoreWrongValue)) || read.external_id();
-    const user: User | undefined = await (by ? read[by] : ofForm)();
+    const ofForm = async () => (own && (await find(own).catch(ignoreWrongValue))) || find('external_id');
+    const user: User | undefined = await (by ? find(by) : ofForm());
     return user && { lines: [user], rows: Object.entries(user) };
   });
 }

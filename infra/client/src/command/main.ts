@@ -14,6 +14,7 @@ import { createProgress } from './progress.ts';
 import { readReceiver } from './receiver.ts';
 import { relayChanges } from './relay.ts';
 import { stopOnSignals } from './stop.ts';
+import { syncUsers } from './sync.ts';
 
 // The young generation would grow to 100 MB, because an import makes much garbage. To keep it small costs a third more
 // processor time.
@@ -45,6 +46,8 @@ async function run(): Promise<ExitCode> {
       return followChanges(users, command, progress, stop);
     case 'diff':
       return diffUsers(users, command, progress, stop);
+    case 'sync':
+      return syncUsers(users, command, progress, stop);
     case 'get':
       return getUser(users, command, stop);
     case 'changes':

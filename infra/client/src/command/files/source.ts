@@ -47,11 +47,14 @@ export class Source {
   }
 
   /** @throws {Failure} if the file was changed since it was opened */
-  refuseChange(): void {
-    const { size, mtimeMs, ctimeMs } = fstatSync(this.#descriptor);
-    const { stats } = this;
-    if (size !== stats.size || mtimeMs !== stats.mtimeMs || ctimeMs !== stats.ctimeMs)
+  refuseChange(isChanged = this.#isChanged()): void {
+    if (isChanged)
       throw new Failure(`${this.file} was changed while it was read. Run the same command again.`);
+  }
+
+  #isChanged(): boolean {
+    const { size, mtimeMs, ctimeMs } = fstatSync(this.#descriptor);
+    return size !== this.stats.size || mtimeMs !== this.stats.mtimeMs || ctimeMs !== this.stats.ctimeMs;
   }
 }
 

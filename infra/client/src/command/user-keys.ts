@@ -1,0 +1,36 @@
+import type { Signal } from '../answers.ts';
+import { faultOfParameter } from '../service-response.ts';
+import type { User, Users } from '../users.ts';
+
+/** The members by which a user is found. */
+export const USER_KEYS = ['id', 'email', 'external_id'] as const;
+export type UserKey = (typeof USER_KEYS)[number];
+
+/** The user with this value. */
+export async function findByKey(
+  users: Users,
+  by: UserKey,
+  value: string,
+  options: Signal = {},
+): Promise<User | undefined> {
+  if (by === 'email') return users.findByEmail(value, options);
+  if (by === 'external_id') return users.findByExternalId(value, options);
+  return (await users.list({ ids: [value] }, options).next()).value || undefined;
+}
+
+/** What is wrong with a value by which a user is found, as the service says it; undefined if nothing is. */
+export function faultOfKey(by: UserKey, value: unknown): string | undefined {
+  if (typeof value !== 'string') return 'must be a string';
+  if (by === 'id')
+    return faultOfParameter('/api/v1/users/{user_id}', 'path', { user_id: value }) && 'must be a UUID';
+  if (value === '' || [...value].length > 255) return 'must have 1 to 255 characters';
+  if (/[\0\p{Surrogate}]/u.test(value)) return 'must have no U+0000 and no lone surrogate';
+  const fault = faultOfParameter('/api/v1/users/', 'query', { [by]: value });
+  return fault && FORMS[by];
+}
+
+const FORMS = {
+  email:
+    'must have exactly one @ with at least one character on each side, and no white space or control characters',
+  external_id: 'must have no control characters',
+};
