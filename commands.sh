@@ -20,10 +20,10 @@ check)
   biome check --error-on-warnings .
   tsc
   knip --no-config-hints
-  for generator in openapi settings-table metrics-table observability; do node "infra/tools/$generator.ts" --check; done
+  for generator in openapi settings-table role-settings metrics-table observability; do node "infra/tools/$generator.ts" --check; done
   for rule in layers links pages release; do node "infra/tools/$rule.ts"; done
   ;;
-generate) for generator in openapi settings-table metrics-table observability; do node "infra/tools/$generator.ts"; done ;;
+generate) for generator in openapi settings-table role-settings metrics-table observability; do node "infra/tools/$generator.ts"; done ;;
 bench) exec node test/benchmark/bench.ts "$@" ;;
 suite) exec node test/suites/suite.ts "$@" ;;
 lab) exec node test/lab/lab.ts "$@" ;;

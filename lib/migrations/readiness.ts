@@ -1,8 +1,14 @@
 import { sql } from 'kysely';
-import { Problem, unavailable } from '../http/problem.ts';
+import { unavailable } from '../http/problem.ts';
 import type { EventLog } from '../observability/event-log.ts';
 import { readMessage } from '../observability/redaction.ts';
-import { causeOf, type Database, type PreparedStatement, reachedTimeLimit } from '../postgres/index.ts';
+import {
+  causeOf,
+  type Database,
+  endsSession,
+  type PreparedStatement,
+  reachedTimeLimit,
+} from '../postgres/index.ts';
 
 /** The tables of the service, in the order in which migrations create them. */
 const TABLES = ['users', 'idempotency_keys', 'user_changes_unnumbered', 'user_changes', 'user_changes_head'];
@@ -10,18 +16,32 @@ const TABLES = ['users', 'idempotency_keys', 'user_changes_unnumbered', 'user_ch
 /** The sequence of changes without a position. */
 const SEQUENCE = 'user_changes_unnumbered_sequence_seq';
 
-/** Which privileges the role lacks, whether it may not delete users, and whether the database has none of the tables. */
+/** What the statements of the service need. */
+const NEEDED = [
+  'SELECT on kysely_migration',
+  ...TABLES.flatMap((table) => ['SELECT', 'INSERT', 'UPDATE', 'DELETE'].map((one) => `${one} on ${table}`)),
+  `USAGE on ${SEQUENCE}`,
+];
+
+/** Which privileges the role lacks, whether it may not delete users, which policies apply, and whether there are no tables. */
 const selectPrivileges = () => sql<Privileges>`
-  select nullif(concat_ws(', ', string_agg(privilege || ' on ' || name, ', ')
-      filter (where privilege <> 'DELETE' and not has_table_privilege(to_regclass(name), privilege)),
-      case when not has_sequence_privilege(to_regclass(${sql.lit(SEQUENCE)}), 'USAGE')
-        then ${sql.lit(`USAGE on ${SEQUENCE}`)} end), '') as missing,
-    bool_or(privilege = 'DELETE' and name = 'users' and not has_table_privilege(to_regclass(name), privilege)) as keeps_users,
-    count(to_regclass(name)) = 0 as is_empty
-  from unnest(${sql.lit(`{${TABLES.join()}}`)}::text[]) as name, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) as privilege`;
+  select string_agg(needed, ', ') filter (where needed <> 'DELETE on users' and not is_granted) as missing,
+    string_agg(name, ', ') filter (where needed like 'SELECT%' and row_security_active(relation)) as hidden,
+    bool_or(needed = 'DELETE on users' and not is_granted) as keeps_users,
+    count(relation) filter (where needed like 'DELETE%') = 0 as is_empty
+  from unnest(${sql.lit(`{${NEEDED.join()}}`)}::text[]) as needed
+  cross join lateral (select split_part(needed, ' on ', 2) as name) as named
+  cross join lateral (select to_regclass(name) as relation) as found
+  cross join lateral (select case when needed like 'USAGE%' then has_sequence_privilege(relation, 'USAGE')
+    else has_table_privilege(relation, split_part(needed, ' on ', 1)) end as is_granted) as granted`;
+
+/** Refers to no row of a table, but PostgreSQL opens the table's file for it (58P01 if the file is lost). */
+const openTables = () =>
+  sql`select ${sql.join(TABLES.map((table) => sql`exists (select from ${sql.table(table)} where ctid = '(0,0)')`))}`;
 
 type Privileges = {
   readonly missing: string | null;
+  readonly hidden: string | null;
   readonly keeps_users: boolean | null;
   readonly is_empty: boolean;
 };
@@ -40,6 +60,7 @@ export class Readiness {
   readonly #database: Database;
   readonly #log: EventLog | undefined;
   readonly #selectPrivileges: PreparedStatement<Record<string, never>, Privileges>;
+  readonly #openTables: PreparedStatement<Record<string, never>, unknown>;
   #asking: Promise<string | undefined> | undefined;
   #hasSucceeded = false;
   #hasShutdownBegun = false;
@@ -49,6 +70,7 @@ export class Readiness {
     this.#database = database;
     this.#log = log;
     this.#selectPrivileges = database.statements.singleRead('SELECT', selectPrivileges, 'readiness');
+    this.#openTables = database.statements.singleRead('SELECT', openTables, 'readiness');
   }
 
   /** @throws {Problem} service_unavailable_error, within a second */
@@ -86,9 +108,12 @@ export class Readiness {
       this.#hasSucceeded = false;
       return 'the migrations have not run yet';
     }
-    const { missing, keeps_users } = await this.#findPrivileges();
-    this.#hasSucceeded = missing === null;
+    const { missing, hidden, keeps_users } = await this.#findPrivileges();
+    this.#hasSucceeded = (missing ?? hidden) === null;
     if (missing !== null) return `not ready: the role lacks the privileges ${missing}`;
+    if (hidden !== null)
+      return `not ready: policies may hide rows from the role (row_security_active): ${hidden}`;
+    if (this.#database.statements.engine.isPostgres) await this.#openTables.run({});
     if (keeps_users === true && !this.#isDeleteChecked)
       this.#log?.warning('privilege_missing', { privilege: 'DELETE', table: 'users' });
     this.#isDeleteChecked = true;
@@ -100,13 +125,11 @@ export class Readiness {
     return privileges as Privileges;
   }
 
-  /** A question that got no session does not matter while sessions respond. */
+  /** A question without an answer does not matter while sessions respond. An error response to it is an answer. */
   #ignoreIfServed(fault: unknown): undefined {
-    const { executors } = this.#database;
-    const isUnsent =
-      executors.readiness.waitingCount > 0 || (fault instanceof Problem && !reachedTimeLimit(fault));
-    if (isUnsent && this.#hasSucceeded && this.#database.hasResponded(TIME_LIMIT_MS)) return undefined;
     const cause = causeOf(fault);
+    const isAnswer = !endsSession(cause) && !reachedTimeLimit(cause);
+    if (!isAnswer && this.#hasSucceeded && this.#database.hasResponded(TIME_LIMIT_MS)) return undefined;
     throw unavailable(`not ready: ${readMessage(cause)}`, cause);
   }
 }

@@ -64,9 +64,11 @@ export class DatabaseEvents {
     this.#write('warning', 'postgres_host_changed', { from, to, accepts_writes: acceptsWrites, reason });
   }
 
-  /** PostgreSQL does not end the statements that the service gives up. */
-  onMissingStatementTimeout(): void {
-    this.#write('warning', 'statement_timeout_missing');
+  /** The role lacks these settings. Without `statement_timeout`, PostgreSQL does not end the statements that are given up. */
+  onRoleChecked(missing: readonly string[]): void {
+    const settings = missing.filter((name) => name !== 'statement_timeout');
+    if (settings.length < missing.length) this.#write('warning', 'statement_timeout_missing');
+    if (settings.length > 0) this.#write('warning', 'role_settings_missing', { settings });
   }
 }
 

@@ -7,6 +7,7 @@ export type { StatementKind } from './sender.ts';
 export {
   causeOf,
   type EngineProfile as Engine,
+  endsSession,
   isLockTimeout,
   isMissingTable,
   isReadOnly,

@@ -91,7 +91,7 @@ test('a session has every setting that the role must have behind a pooler, whate
     ({ names }) => sql`select name, current_setting(name) as value from unnest(${names}::text[]) as name`,
   );
 
-  expect(settings).toHaveLength(7);
+  expect(settings).toHaveLength(5);
   expect(await read({ names: settings.map(({ name }) => name) })).toEqual(settings);
 });
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
+import { ROLE_SETTINGS } from '../../lib/settings/role-settings.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { holdUsers, PATIENT } from '../stage/locks.ts';
@@ -129,6 +130,10 @@ test.each([{ SVC_POSTGRES_POOLER: 'transaction' }, { SVC_POSTGRES_ENGINE: 'distr
     await limited.create();
 
     expect(await unlimited.find('statement_timeout_missing')).toMatchObject([{ level: 'warning' }]);
+    const [, ...settings] = Object.keys(ROLE_SETTINGS).filter(
+      (name) => name !== 'default_transaction_isolation',
+    );
+    expect(await unlimited.find('role_settings_missing')).toMatchObject([{ level: 'warning', settings }]);
     expect(await limited.find('statement_timeout_missing')).toEqual([]);
   },
 );

@@ -13,8 +13,8 @@ import { times } from '../stage/times.ts';
 const PECULIAR = [
   'pg_try_advisory_lock',
   'lock_timeout',
-  'client_connection_check_interval',
-  'default_transaction_isolation',
+  '-c client_connection_check_interval',
+  '-c default_transaction_isolation',
   '-c statement_timeout',
   'autovacuum',
 ];

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import type { Variables } from '../../lib/settings/environment.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { blockOf } from '../stage/page-blocks.ts';
 import { freshAddress, type ServiceResponse, USERS, type UserBody } from '../stage/responses.ts';
@@ -9,14 +10,14 @@ import { until } from '../stage/until.ts';
 const userIn = ({ body }: ServiceResponse) => body as UserBody;
 
 /** A service whose role does not own its tables and has exactly the privileges of the page. */
-async function startAsGranted() {
+async function startAsGranted(settings: Variables = {}) {
   const owner = await forThisTest(startService);
   const { database } = owner;
   const role = `service_${database.name}`;
   const run = (sql: string) => inDatabase(database, sql.replaceAll(' service;', ` ${role};`));
   await inDatabase(database, `CREATE ROLE ${role} LOGIN`);
   await run(blockOf('infra/postgresql/README.md', 'Privileges'));
-  const variables = { SVC_POSTGRES_USER: role, SVC_POSTGRES_MIGRATE: 'false' };
+  const variables = { ...settings, SVC_POSTGRES_USER: role, SVC_POSTGRES_MIGRATE: 'false' };
   const service = await startService(variables, owner, { waitsUntilReady: false });
   onTestFinished(async () => {
     await service.stop();
@@ -57,6 +58,7 @@ test.each([
   ['SELECT', 'idempotency_keys'],
   ['SELECT', 'user_changes'],
   ['INSERT', 'user_changes_unnumbered'],
+  ['DELETE', 'user_changes_unnumbered'],
   ['USAGE', 'user_changes_unnumbered_sequence_seq'],
 ])(
   'without %s on %s, /ready is 503 and names the privilege until it is granted',
@@ -72,6 +74,34 @@ test.each([
     expect(refusal).toMatchObject({
       message: `not ready: the role lacks the privileges ${privilege} on ${table}`,
     });
+    expect((await call('GET', '/ready')).status).toBe(200);
+  },
+);
+
+test.each([
+  [
+    'without SELECT on kysely_migration',
+    'REVOKE SELECT ON kysely_migration FROM service',
+    'GRANT SELECT ON kysely_migration TO service',
+    /^not ready: permission denied for table kysely_migration$/,
+  ],
+  [
+    'with a policy that may hide users',
+    'ALTER TABLE users ENABLE ROW LEVEL SECURITY',
+    'ALTER TABLE users DISABLE ROW LEVEL SECURITY',
+    /^not ready: policies may hide rows from the role \(row_security_active\): users$/,
+  ],
+])(
+  '%s, /ready is 503 with the reason, although other sessions respond',
+  async (_case, fault, repair, reason) => {
+    const { call, run, events } = await startAsGranted({ SVC_POSTGRES_POOLER: 'transaction' });
+    expect((await call('GET', '/ready')).status).toBe(200);
+    await run(`${fault};`);
+    const [refused] = await Promise.all([call('GET', '/ready'), call('GET', USERS)]);
+    const message = (await events()).filter(({ path }) => path === '/ready').map((event) => event.message);
+    await run(`${repair};`);
+
+    expect([refused.status, ...message]).toEqual([503, expect.stringMatching(reason)]);
     expect((await call('GET', '/ready')).status).toBe(200);
   },
 );

@@ -57,9 +57,10 @@ export class Pipeline implements RowReceiver {
 
   constructor(session: Session, settings: EngineSettings, listener: PipelineListener) {
     this.session = session;
-    // Behind a pooler statements have no name.
-    this.#areNamed = settings.pooler === 'none';
-    this.#isPostgres = engineProfile(settings).isPostgres;
+    const { hasOwnSessions, isPostgres } = engineProfile(settings);
+    // A named statement keeps its plan, which may read a whole table that was empty, unless `enable_seqscan` is off.
+    this.#areNamed = hasOwnSessions;
+    this.#isPostgres = isPostgres;
     this.#listener = listener;
     session.receiver = this;
     const onEnd = () => {

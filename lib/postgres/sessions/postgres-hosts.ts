@@ -1,9 +1,10 @@
 import { DatabaseEvents } from '../../observability/database-events.ts';
 import type { EventLog } from '../../observability/event-log.ts';
+import { isMissing, ROLE_SETTINGS } from '../../settings/role-settings.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { DeadSessionWatch } from './dead-sessions.ts';
 import { engineProfile } from './engine-profile.ts';
-import { isUnreachable, wasCutOff } from './faults.ts';
+import { endsSession, isUnreachable, wasCutOff } from './faults.ts';
 import { connectTimeLimitMs, HostChanged, Session } from './session.ts';
 import { SessionAttempts } from './session-attempts.ts';
 import type { PostgresHost, SessionParameters } from './session-config.ts';
@@ -13,6 +14,9 @@ type HostReport = { readonly host: PostgresHost; readonly acceptsWrites: boolean
 
 /** From one look for a host that accepts writes to the next. */
 const SEARCH_INTERVAL_MS = 250;
+
+/** Minimum time between two looks at the settings of the role. */
+const ROLE_CHECK_MS = 3_600_000;
 
 /** Looks open at most one session per host in this time, and ask by it again. */
 const ASKING_SESSION_LIFETIME_MS = 1000;
@@ -36,11 +40,10 @@ export class PostgresHosts {
   #timer: NodeJS.Timeout | undefined;
   /** Whether a write was refused since a host that accepts writes was last found. */
   #wasReadOnly = false;
-  #isTimeLimitChecked: boolean;
+  #roleCheckedAt = Number.NEGATIVE_INFINITY;
 
   constructor(postgres: Settings['postgres'], log?: EventLog) {
     this.events = new DatabaseEvents(log);
-    this.#isTimeLimitChecked = engineProfile(postgres).hasOwnSessions;
     [this.inUse] = postgres.servers;
     this.#postgres = postgres;
     this.#isOnly = postgres.servers.length === 1;
@@ -94,7 +97,7 @@ export class PostgresHosts {
     this.#watch.add(session);
     if (!found.acceptsWrites) this.#searchSoon();
     if (this.#isOnly) this.#onReport(session);
-    await this.#checkTimeLimit(session).catch((fault) => {
+    await this.#checkRole(session).catch((fault) => {
       session.abandon();
       throw fault;
     });
@@ -107,12 +110,17 @@ export class PostgresHosts {
     throw new HostChanged();
   }
 
-  /** Where the service cannot set a limit, PostgreSQL ends the statements that it gives up only by that of the role. */
-  async #checkTimeLimit(session: Session): Promise<void> {
-    if (this.#isTimeLimitChecked) return;
-    this.#isTimeLimitChecked = true;
-    if (Number.parseInt(await session.show('statement_timeout'), 10) === 0)
-      this.events.onMissingStatementTimeout();
+  /** Where the service cannot set what its sessions need, the role should have it. An engine may not know a setting. */
+  async #checkRole(session: Session): Promise<void> {
+    const now = performance.now();
+    if (engineProfile(this.#postgres).hasOwnSessions || now - this.#roleCheckedAt < ROLE_CHECK_MS) return;
+    this.#roleCheckedAt = now;
+    const missing: string[] = [];
+    for (const name of Object.keys(ROLE_SETTINGS)) {
+      const value = await session.show(name).catch((fault) => endsSession(fault) && Promise.reject(fault));
+      if (value && isMissing(name, value)) missing.push(name);
+    }
+    this.events.onRoleChecked(missing);
   }
 
   /** A host could not be asked about its sessions. Another host is used if none of these sessions responds. */
