@@ -253,13 +253,11 @@ test('the mirror equals the table after creates, updates and deletes', async () 
   await change('ada@example.com', 'PATCH', { full_name: 'A "quoted" \\ name\n' });
   await change('grace@example.com', 'DELETE');
   await change('mirrored.7@example.com', 'DELETE');
-  const { ACCEPT_TOKEN_URL, ACCEPT_CLIENT_ID, ACCEPT_CLIENT_SECRET } = stage.service.credentials;
+  const { url, tokens } = stage.service;
   await succeed(again, {
-    USERS_URL: `${stage.service.url}/`,
-    USERS_TOKEN_URL: ACCEPT_TOKEN_URL,
-    USERS_CLIENT_ID: ACCEPT_CLIENT_ID,
-    USERS_CLIENT_SECRET: ACCEPT_CLIENT_SECRET,
-    USERS_SCOPE: 'users.read users.write',
+    USERS_URL: `${url}/`,
+    USERS_TOKEN_URL: tokens.tokenEndpoint,
+    ...{ USERS_CLIENT_ID: 'mirror', USERS_CLIENT_SECRET: 's', USERS_SCOPE: 'users.read users.write' },
   });
   await succeed(again);
 

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
@@ -47,15 +47,21 @@ describe('a delivery', () => {
     await endWhen(start(['--from', 'oldest']), 'a page is delivered', () => receiver.deliveries.length >= 3);
     const [oldest] = receiver.deliveries;
     receiver.answer(() => 204);
-    relay.cursor = files.pathOf('now');
-    const running = start(['--from', 'now']);
-    await until('the cursor is stored', () => readdirSync(files.folder).includes('now'));
+    // The commands of the page.
+    const users = `users() { exec "${process.execPath}" "${MAIN}" "$@"; }\n`;
+    const commands = blockOf('infra/docs/relay.md', 'Relay changes to a receiver');
+    const words = ['-euc', users + commands.replace(/(?<=USERS_RELAY_URL=)\S+/, receiver.url)];
+    const env = { ...stage.variables, PATH: process.env.PATH };
+    const running = spawn('sh', words, { cwd: files.folder, env });
+    const printed = text(running.stderr);
+    await until('the cursor is stored', () => readdirSync(files.folder).includes('cursor'));
     const [id] = await create(1);
-    const { stderr } = await endWhen(running, 'it is delivered', () => receiver.deliveries.length === 1);
+    await until('it is delivered', () => receiver.deliveries.length === 1);
+    running.kill();
 
     expect(oldest?.change).toMatchObject({ type: 'user.created', subject: stage.service.others[0].id });
     expect(receiver.deliveries[0]?.change).toMatchObject({ type: 'user.created', subject: id });
-    expect(stderr).toBe('Stopped. Run the same command again without --from to continue.\n');
+    expect(await printed).toBe('Stopped. Run the same command again without --from to continue.\n');
   });
 
   test('with --parallel, changes of different users are under way together, and each user’s in order', async () => {
@@ -251,22 +257,6 @@ test('the receiver of the page accepts signed changes once, and refuses others',
 
   expect(await printed).toBe(`user.created ${id}\nuser.updated ${id}\n`);
   expect(forged.status).toBe(401);
-});
-
-test('the first commands of the page relay later changes, with a new secret', async () => {
-  const users = `users() { exec "${process.execPath}" "${MAIN}" "$@"; }\n`;
-  const commands = blockOf('infra/docs/relay.md', 'Relay changes to a receiver');
-  const to = commands.replace(/(?<=USERS_RELAY_URL=)\S+/, receiver.url);
-  const cwd = files.pathOf('page');
-  mkdirSync(cwd);
-  const env = { ...stage.variables, PATH: process.env.PATH };
-  const child = spawn('sh', ['-eu', '-c', users + to], { cwd, env, stdio: 'ignore' });
-  await until('the cursor is stored', () => existsSync(join(cwd, 'cursor')));
-  const [id] = await create(1);
-  await until('it is delivered', () => receiver.deliveries.length === 1);
-  child.kill();
-
-  expect(receiver.deliveries[0]?.change).toMatchObject({ type: 'user.created', subject: id });
 });
 
 describe('wrong use', () => {

@@ -56,22 +56,23 @@ describe('a folder outside of the clone', () => {
 
   test.runIf(hasKubectl)('has the Namespace, Secret and ConfigMap that the page creates', () => {
     writeFileSync(join(scratch, 'ca.crt'), '');
-    const [namespace, secret, authority] = createdBy(create, scratch);
-    const { metadata } = find('Deployment');
+    const { name, namespace } = find('Deployment').metadata;
+    const [postgres, authority] = ['postgres', 'authority'].map((end) => ({
+      name: `${name}-${end}`,
+      namespace,
+    }));
 
     expect(apply).toBe(
-      `kubectl apply -k "$OVERLAY"\nkubectl rollout status deployment/${metadata.name} --namespace ${metadata.namespace}\n`,
+      `kubectl apply -k "$OVERLAY"\nkubectl rollout status deployment/${name} --namespace ${namespace}\n`,
     );
-    expect([namespace?.metadata.name, secret?.metadata.namespace, authority?.metadata.namespace]).toEqual(
-      Array(3).fill(metadata.namespace),
-    );
-    expect([secret?.metadata.name, Object.keys(secret?.data)]).toEqual([
-      'user-management-service-postgres',
-      ['password', 'username'],
-    ]);
-    expect([authority?.metadata.name, Object.keys(authority?.data)]).toEqual([
-      'user-management-service-authority',
-      ['ca.crt'],
+    expect(createdBy(create, scratch)).toMatchObject([
+      { kind: 'Namespace', metadata: { name: namespace } },
+      {
+        kind: 'Secret',
+        metadata: postgres,
+        data: { username: expect.any(String), password: expect.any(String) },
+      },
+      { kind: 'ConfigMap', metadata: authority, data: { 'ca.crt': '' } },
     ]);
   });
 

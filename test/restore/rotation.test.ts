@@ -19,11 +19,10 @@ test('callers notice nothing while password, certificate, authority and key are 
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const { uid, gid } = statSync(join(server.dataFolder, 'cluster'));
   chownSync(folder, uid, gid);
-  const request = (words: string) =>
-    execFileSync('openssl', `req -x509 -newkey rsa:2048 -nodes -days 2 ${words}`.split(' '), {
-      cwd: folder,
-      stdio: 'pipe',
-    });
+  const request = (options: string) => {
+    const command = `openssl req -x509 -newkey rsa:2048 -nodes -days 2 ${options}`;
+    execFileSync('sh', ['-c', command], { cwd: folder, stdio: 'pipe' });
+  };
   const query = (...statements: readonly string[]) => inDatabase(server, ...statements);
   const useCertificateOf = async (authority: string) => {
     const subject = '-subj /CN=postgres -addext subjectAltName=IP:127.0.0.1';

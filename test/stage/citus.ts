@@ -22,13 +22,11 @@ export async function connectNodes(nodes: readonly PostgresServer[], database: s
 }
 
 /** Statements of the page, with the addresses of these nodes in their order. */
-export function atNodes(statements: string, nodes: readonly PostgresServer[]): string {
-  const addresses = nodes.values();
-  return statements.replace(/'[\w-]+\.internal', 5432/g, (shown) => {
-    const { host, port } = addresses.next().value ?? {};
-    return host ? `'${host}', ${port}` : shown;
-  });
-}
+export const atNodes = (statements: string, nodes: readonly PostgresServer[]) =>
+  nodes.reduce(
+    (text, { host, port }) => text.replace(/'[\w-]+\.internal', 5432/, `'${host}', ${port}`),
+    statements,
+  );
 
 /** Creates a directory of users: a schema that lies wholly on one worker. */
 export async function createDirectory(

@@ -3,21 +3,14 @@ import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** A block of code of a page: the last heading before it, its language, and its lines without their indentation. */
-export interface Block {
-  readonly heading: string;
-  readonly language: string;
-  readonly code: string;
-}
-
-/** All blocks of a page. */
-export function blocksIn(page: string): readonly Block[] {
-  const parts = readFileSync(join(ROOT, page), 'utf8').matchAll(
-    /^#+ (?<title>.+)$|^(?<indent> *)```(?<language>.*)\n(?<lines>[\s\S]*?)^ *```$/gm,
-  );
-  const blocks: Block[] = [];
+/** All blocks of code of a page: the last heading before each, its language, and its lines without their indentation. */
+export function blocksIn(page: string) {
+  const blocks: { readonly heading: string; readonly language: string; readonly code: string }[] = [];
   let heading = '';
-  for (const { groups: { title, indent = '', language = '', lines = '' } = {} } of parts) {
+  const parts = /^#+ (.+)$|^( *)```(.*)\n([\s\S]*?)^ *```$/gm;
+  for (const [, title, indent, language = '', lines = ''] of readFileSync(join(ROOT, page), 'utf8').matchAll(
+    parts,
+  )) {
     if (title) heading = title;
     else blocks.push({ heading, language, code: lines.replaceAll(new RegExp(`^${indent}`, 'gm'), '') });
   }
