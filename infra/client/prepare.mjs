@@ -11,6 +11,13 @@ const sources = [
   ...['src', 'checks.mjs', 'package.json', 'package-lock.json', 'tsconfig.json', '../openapi.json'],
 ];
 
+if (Number.parseInt(process.versions.node, 10) < 20) {
+  process.stderr.write(
+    `The command users needs Node.js 20 or later, and this is Node.js ${process.versions.node}.\n`,
+  );
+  process.exit(1);
+}
+
 if (!isBuilt()) {
   process.stderr.write('Installing and building infra/client: this takes a minute at the first time\n');
   const begin = Date.now();
