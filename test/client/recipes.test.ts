@@ -1,7 +1,8 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { gzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startAcceptable } from '../accept/stage.ts';
@@ -10,6 +11,8 @@ import { blockOf, blocksOf } from '../stage/page-blocks.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { acceptableUnderTest } from './acceptable-under-test.ts';
 import { type Ended, MAIN, openFiles, toLines, usersNamed, variablesFor } from './command.ts';
+
+const PAGE = readFileSync(join(import.meta.dirname, '../../infra/docs/import-export.md'), 'utf8');
 
 const stage = acceptableUnderTest();
 let copy: Awaited<ReturnType<typeof createDatabase>>;
@@ -34,7 +37,8 @@ afterEach(() => {
 });
 
 const FROM_KEYCLOAK = blockOf('infra/docs/import-export.md', 'From Keycloak');
-const FROM_AUTH0 = blockOf('infra/docs/import-export.md', 'From Auth0');
+const FROM_PRODUCT = blockOf('infra/docs/import-export.md', 'From a product');
+const FROM_OKTA = blockOf('infra/docs/import-export.md', 'From Okta');
 const FROM_ANOTHER = blockOf('infra/docs/import-export.md', 'From another instance of this service');
 
 /** Runs a block in the folder of the test to its end, and returns its exit code and what it prints. */
@@ -137,30 +141,139 @@ test('a realm of Keycloak is imported: ids, names and states are kept, and a pai
   ]);
 });
 
-test('an export of Auth0 is imported: ids and states are kept, and the second user of an email is refused', async () => {
-  const lines = [
-    { user_id: 'auth0|1', email: 'ann@example.com', name: 'Ann Other' },
-    { user_id: 'auth0|2', email: 'ben@example.com', name: 'ben@example.com', blocked: true },
-    { user_id: 'google-oauth2|3', email: 'ANN@example.com', name: 'Ann O.' },
-    { user_id: 'sms|4', name: '+1 555' },
-    { user_id: 'auth0|5', email: 'cat@example.com', name: 'Cat \\ "C"\n', blocked: false },
-  ];
-  files.write('auth0.json.gz', gzipSync(toLines(lines)));
-  const first = await run(FROM_AUTH0);
-  const again = await run(FROM_AUTH0);
+/** The columns of a product in the table of the page. */
+function columnsOf(product: string): string {
+  const row = PAGE.split('\n').find((line) => line.startsWith(`| ${product} |`));
+  return row?.split('`').at(-2) ?? '';
+}
 
-  expect(first).toEqual({
-    code: 3,
-    stdout:
-      'left out, without an email: 1\n{"line":3,"external_id":"google-oauth2|3","difference":"missing"}\n',
-    stderr: 'created 3, exists 0, refused 1\nequal 3, changed 0, missing 1, additional 0\n',
-  });
+test.each<[string, string, string | Buffer]>([
+  [
+    'Auth0',
+    'auth0.csv.gz',
+    gzipSync(
+      'user_id,email,name,blocked\n"auth0|1","NAME@example.com","Ann ""A"" Other",\n"sms|2",,"+1",\n"auth0|3","off.NAME@example.com","Ben","true"\n',
+    ),
+  ],
+  [
+    'Firebase',
+    'users.ndjson',
+    JSON.stringify(
+      {
+        users: [
+          {
+            localId: 'auth0|1',
+            email: 'NAME@example.com',
+            emailVerified: true,
+            displayName: 'Ann "A" Other',
+            createdAt: '1',
+            providerUserInfo: [],
+          },
+          { localId: 'sms|2', phoneNumber: '+1' },
+          { localId: 'auth0|3', email: 'off.NAME@example.com', displayName: 'Ben', disabled: true },
+        ],
+      },
+      null,
+      2,
+    ),
+  ],
+  [
+    'Cognito',
+    'cognito.ndjson',
+    JSON.stringify(
+      [
+        { id: 'auth0|1', enabled: true, email: 'NAME@example.com', name: 'Ann "A" Other' },
+        { id: 'sms|2', enabled: true, email: null, name: null },
+        { id: 'auth0|3', enabled: false, email: 'off.NAME@example.com', name: 'Ben' },
+      ],
+      null,
+      4,
+    ),
+  ],
+  [
+    'Entra ID',
+    'entra.ndjson',
+    '\ufeffuserPrincipalName,displayName,surname,mail,givenName,id,userType,accountEnabled,createdDateTime\r\nx@y,"Ann ""A"" Other",Other,NAME@example.com,Ann,auth0|1,Member,True,\r\ns@y,S,,,,sms|2,Member,True,\r\nb@y,Ben,,off.NAME@example.com,,auth0|3,Guest,False,\r\n',
+  ],
+  [
+    'Google Workspace',
+    'gam.ndjson',
+    'primaryEmail,id,name.familyName,name.fullName,name.givenName,suspended\nNAME@example.com,auth0|1,Other,"Ann ""A"" Other",Ann,False\n,sms|2,,,,False\noff.NAME@example.com,auth0|3,,Ben,,True\n',
+  ],
+  [
+    'personnel system',
+    'staff.csv',
+    Buffer.from(
+      'sep=;\r\nEmployee ID;E-Mail;Name;Active\r\nauth0|1;NAME@example.com;"Ann ""A"" Other";yes\r\nsms|2;;;\r\nauth0|3;off.NAME@example.com;Ben;no\r\n',
+    ),
+  ],
+])('a file of %s is imported by its columns, and compared', async (product, name, content) => {
+  const own = name.replace(/\W/g, '');
+  const fill = (text: string) => text.replaceAll('NAME@', `${own}@`).replaceAll('auth0|', `${own}|`);
+  const text = typeof content === 'string' || name.endsWith('gz') ? content : content.toString();
+  files.write(name, typeof text === 'string' ? fill(text) : gzipSync(fill(gunzipSync(text).toString())));
+  const filled = FROM_PRODUCT.replace(/^file=.*$/m, `file=${name}`).replace(
+    /^columns=.*$/m,
+    `columns='${columnsOf(product)}'`,
+  );
+  const first = await run(filled);
+  const again = await run(filled);
+
+  // A user without an email is refused.
+  const difference = '"external_id":"sms|2","difference":"missing"}\n';
+  expect(first).toMatchObject({ code: 3, stdout: expect.stringContaining(difference) });
+  expect(first.stderr).toContain('created 2, exists 0, refused 1\n');
+  expect(first.stderr).toContain('equal 2, changed 0, missing 1, additional 0\n');
   expect(again).toEqual(first);
   expect(await stored()).toMatchObject({
-    'auth0|1': ['ann@example.com', 'Ann Other', true],
-    'auth0|2': ['ben@example.com', null, false],
-    'auth0|5': ['cat@example.com', 'Cat \\ "C"\n', true],
+    [`${own}|1`]: [`${own}@example.com`, 'Ann "A" Other', true],
+    [`${own}|3`]: [`off.${own}@example.com`, 'Ben', false],
   });
+});
+
+test('users of Okta are imported: ids, names and states are kept', async () => {
+  const user = (id: string, status: string, email: string) => ({
+    id,
+    status,
+    profile: { email, firstName: 'F', lastName: id },
+  });
+  files.write(
+    'okta.json',
+    JSON.stringify([user('o1', 'ACTIVE', 'o1@example.com')]) +
+      JSON.stringify([user('o2', 'SUSPENDED', 'o2@example.com')]),
+  );
+  expect(await run(FROM_OKTA)).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('created 2, exists 0, refused 0'),
+  });
+  expect(await stored()).toMatchObject({
+    o1: ['o1@example.com', 'F o1', true],
+    o2: ['o2@example.com', 'F o2', false],
+  });
+});
+
+test('the nightly job makes users equal to the file of a personnel system', async () => {
+  const other = await forThisTest(startAcceptable);
+  const variables = await variablesFor(other);
+  const block = blockOf('infra/docs/import-export.md', 'Nightly job, sh');
+  const header = 'Employee ID,E-Mail,Name,Active\n';
+  const lines = Array.from({ length: 60 }, (_, n) => `p${n},p${n}@example.com,P ${n},yes\n`);
+  files.write('staff.csv', header + lines.join(''));
+  const first = await run(block, variables);
+  files.write('staff.csv', header + lines.slice(1).join('').replace('P 7,yes', 'P Seven,no'));
+  const second = await run(block, variables);
+  files.write('staff.csv', header + lines.slice(10).join(''));
+  const third = await run(block, variables);
+
+  expect([first.code, first.stderr]).toEqual([
+    0,
+    'created 60, updated 0, deactivated 0, equal 0, refused 0\n',
+  ]);
+  expect([second.code, second.stderr]).toEqual([
+    0,
+    'created 0, updated 0, deactivated 2, equal 58, refused 0\n',
+  ]);
+  expect([third.code, third.stderr]).toMatchObject([3, expect.stringContaining('Nothing is written')]);
 });
 
 test('an export of this service is imported into another instance: states and external ids are kept', async () => {
@@ -200,8 +313,6 @@ test.each([
     FROM_KEYCLOAK,
     '{"users": [{"email": "jq@example.com", "id": "1"}, {"email": 1}, 7',
   ],
-  ['auth0.json.gz', FROM_AUTH0, gzipSync('{"email": "jq@example.com", "user_id": "1"}\n{"email"')],
-  ['auth0.json.gz', FROM_AUTH0, gzipSync('{"email": "jq@example.com"}\n').subarray(0, 30)],
   ['exported.ndjson', FROM_ANOTHER, '{"email": "jq@example.com"}\n7'],
 ])('a command that fails to read %s ends the recipe: nothing is imported', async (name, recipe, content) => {
   mkdirSync(files.pathOf('keycloak'));

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { closeSync, openSync, writeSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { cpus } from 'node:os';
 import { lastLine, openFiles, startCommand, usersNamed } from '../../client/command.ts';
@@ -12,11 +13,12 @@ import { mostMemory } from '../meters/memory.ts';
 const RELAYED = 30_000;
 
 /**
- * Imports, exports, compares and relays users by the command of `infra/client`, and prints time, rate and memory of each
+ * Imports, exports, compares, synchronizes and relays users by the command of `infra/client`, and prints time, rate and memory of each
  * as a line of JSON. The settings of PostgreSQL are its own: a commit waits for the disk.
  */
 export const experiment = defineExperiment({
-  promise: 'Measures how fast the command users imports, exports, compares and relays, and its memory.',
+  promise:
+    'Measures how fast the command users imports, exports, compares, synchronizes and relays, and its memory.',
   takes: 'a few minutes',
   needs: 'the npm registry, and a quiet machine',
   options: { users: { type: 'string', default: '200000' } },
@@ -38,8 +40,9 @@ export const experiment = defineExperiment({
       words: readonly string[],
       more: NodeJS.ProcessEnv = {},
       receiver?: Awaited<ReturnType<typeof startReceiver>>,
+      count = users,
     ) => {
-      const until = receiver ?? { count: users, isReached: new Promise<void>(() => {}) };
+      const until = receiver ?? { count, isReached: new Promise<void>(() => {}) };
       const report = await measureCommand(words, { ...variables, ...more }, until);
       // The signal that stops a relay makes its exit code 1.
       isRight &&= report.code === (receiver ? 1 : 0);
@@ -51,6 +54,22 @@ export const experiment = defineExperiment({
     await measure('import again', ['import', file]);
     await measure('export', ['export', '--out', exported, '--cursor', cursor]);
     await measure('diff', ['diff', exported]);
+    const csv = (name: string, write: (n: number) => string) => {
+      const file = openSync(files.pathOf(name), 'w');
+      writeSync(file, 'external_id,email,full_name\n');
+      for (let n = 1; n <= users; n += 1000)
+        writeSync(
+          file,
+          Array.from({ length: Math.min(1000, users - n + 1) }, (_, m) => write(n + m)).join(''),
+        );
+      closeSync(file);
+      return files.pathOf(name);
+    };
+    const lineOf = (n: number, name = `User ${n}`) => `hr-${n},csv.${n}@example.com,"${name}"\n`;
+    await measure('import of CSV', ['import', csv('users.csv', (n) => lineOf(n))]);
+    await measure('sync, equal', ['sync', files.pathOf('users.csv'), '--deactivate-missing']);
+    const changed = csv('changed.csv', (n) => lineOf(n, n % 10 === 0 ? `Changed ${n}` : undefined));
+    await measure('sync, a tenth changed', ['sync', changed], {}, undefined, Math.floor(users / 10));
     for (const parallel of ['1', '8']) {
       const receiver = await startReceiver(Math.min(users, RELAYED));
       const words = ['relay', '--from', 'oldest', '--cursor', files.pathOf(`relay-${parallel}`)];

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openStandardError } from './output.ts';
 
-/** How far a command is. `share` is from 0 to 1, and undefined while the total is not known. */
-export type State = { readonly count: number; readonly share?: number | undefined };
+/** How far a command is: users or changes, and while a file is read, its bytes. */
+export type State = { readonly count: number; readonly read?: number; readonly total?: number };
 
 /** Messages for the person at the terminal, and how far the command is. */
 export type Progress = {
@@ -64,17 +64,19 @@ export function createProgress(): Progress {
   };
 }
 
-function drawBar({ share }: State): string {
-  if (share === undefined) return '';
-  const full = Math.round(share * BAR_WIDTH);
+function drawBar({ read = 0, total }: State): string {
+  if (total === undefined) return '';
+  const full = Math.round((read / total) * BAR_WIDTH);
   return `[${'#'.repeat(full)}${'-'.repeat(BAR_WIDTH - full)}] `;
 }
 
-function describe({ count, share }: State, seconds: number): string {
+function describe({ count, read = 0, total }: State, seconds: number): string {
   const rate = `${formatCount(count)}, ${formatCount(Math.round(count / Math.max(seconds, 0.001)))} per second`;
-  if (share === undefined) return rate;
+  if (total === undefined) return rate;
+  const share = read / total;
   const left = share > 0 ? `, ${formatTime((seconds * (1 - share)) / share)} left` : '';
-  return `${Math.floor(share * 100)} %, ${rate}${left}`;
+  const [one, all] = [read, total].map((bytes) => (bytes / 1e6).toFixed(1));
+  return `${Math.floor(share * 100)} %, ${one} of ${all} MB, ${rate}${left}`;
 }
 
 function formatCount(count: number): string {

@@ -61,7 +61,7 @@ export async function syncUsers(
     plan !== undefined ? await openOutput(plan, 'empty') : dryRun ? openStandardOutput() : undefined;
   const run = new SyncRun(users, source, options, { refusals, planned, signal });
   progress.start(
-    () => ({ count: run.count }),
+    () => ({ count: run.count, ...source.progress() }),
     process.stderr.isTTY && rejected !== undefined && planned === undefined ? 'bar' : 'lines',
   );
   let failure: unknown = await run.toEnd().catch((error) => error);

@@ -21,9 +21,10 @@ export class Source {
     }
   }
 
-  /** The bytes that have been read, and those of the file; undefined for a pipe. */
+  /** The bytes that have been read, and those of the file; undefined at its end, and for a pipe. */
   progress(): { readonly read: number; readonly total: number } | undefined {
-    return this.stats.isFile() ? { read: this.#stream?.bytesRead ?? 0, total: this.stats.size } : undefined;
+    const [read, total] = [this.#stream?.bytesRead ?? 0, this.stats.size];
+    return read < total ? { read, total } : undefined;
   }
 
   /** The content, unpacked if it is a gzip. */
