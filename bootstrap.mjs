@@ -130,9 +130,10 @@ async function installPackages(folder, what) {
   // npm would take half a minute to clean up. The next "npm ci" repeats everything anyway.
   const kill = () => child.kill('SIGKILL');
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, kill);
-  const [code, signal] = await once(child, 'exit');
+  const [code, signal] = await once(child, 'exit').catch(({ code }) => [code]);
   for (const signal of ['SIGINT', 'SIGTERM']) process.off(signal, kill);
   if (signal) throw new Error('The installation was interrupted.');
+  if (code === 'ENOENT') throw new Error('npm is missing. It comes with Node.js, and installs the packages.');
   if (code !== 0) throw new Error(`"npm ci" failed with exit code ${code}: see its words above.`);
   const missing = missingPackages(folder);
   if (missing.length > 0) throw new Error(`"npm ci" left out ${missing.join(', ')}.`);

@@ -7,6 +7,8 @@ shift
 # The bootstrap installs what is missing and links Node 24. It is called by its path, so that the shell looks up `node`
 # only afterwards.
 "${npm_node_execpath:-node}" bootstrap.mjs "$name"
+# As npm does. Without npm, the shell would find another Node and no tools.
+PATH="$PWD/node_modules/.bin:$PATH"
 
 case $name in
 dev) exec node host/development/launch.ts "$@" ;;

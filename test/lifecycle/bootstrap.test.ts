@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { npm, openFolder, removeProject } from '../stage/project-copy.ts';
+import { npm, openFolder, removeProject, runIn } from '../stage/project-copy.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
@@ -135,6 +135,23 @@ test('of two runs that start at once one installs, and both have the packages', 
 
   expect(both).toEqual([expect.objectContaining(FOUND), expect.objectContaining(FOUND)]);
   expect(both.filter(({ stderr }) => stderr.includes('  installed in '))).toHaveLength(1);
+});
+
+test('without npm the commands use the Node of the project, and say what is missing to install it', async () => {
+  await dev();
+  const PATH = join(folder, 'programs');
+  mkdirSync(PATH);
+  symlinkSync(process.execPath, join(PATH, 'node'));
+  const run = () => runIn(folder, ['/bin/sh', 'commands.sh', 'dev'], { PATH });
+  const installed = await run();
+  rmSync(join(folder, 'node_modules'), { recursive: true });
+  const missing = await run();
+
+  expect(installed).toEqual({ ...FOUND, stderr: '' });
+  expect(missing).toMatchObject({ code: 1, stdout: '' });
+  expect(missing.stderr).toMatch(
+    /\n\nnpm is missing\. It comes with Node\.js, and installs the packages\.\n$/,
+  );
 });
 
 test('a failed installation prints the output of npm, and the next run tries again', async () => {
