@@ -10,7 +10,6 @@ import { listUsers } from './users/list.ts';
 import { updateUser } from './users/update.ts';
 import { listUserChanges } from './users/user-changes.ts';
 
-/** All endpoints. */
 export const endpoints: readonly Endpoint[] = [
   createUser,
   createUsers,

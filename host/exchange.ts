@@ -18,7 +18,6 @@ import {
 } from './sockets/connections.ts';
 import type { UnflushedResponses } from './sockets/unflushed-responses.ts';
 
-/** The parts of an instance that an exchange passes. */
 export type ExchangeParts = {
   readonly service: Service;
   readonly router: Router;

@@ -19,7 +19,6 @@ import { LAST_LINES_S, shutDown } from './shutdown.ts';
 import { Connections } from './sockets/connections.ts';
 import { UnflushedResponses } from './sockets/unflushed-responses.ts';
 
-/** A running instance. */
 export type Host = Awaited<ReturnType<typeof startHost>>;
 
 /**

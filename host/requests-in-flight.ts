@@ -1,7 +1,6 @@
 import { ChurningSet } from '../lib/churning-set.ts';
 import type { GatewayEvent } from '../lib/http/gateway.ts';
 
-/** A request that can be counted. */
 export type CountedRequest = Pick<GatewayEvent, 'headers' | 'requestContext'> & {
   cancel(): void;
   /** Calls back when the client disconnects, until the returned function is called. */

@@ -5,7 +5,6 @@ import { unmatched } from '../lib/endpoint/unmatched.ts';
 import type { Handler } from '../lib/http/gateway.ts';
 import type { Service } from '../lib/service.ts';
 
-/** The handler for a request, and the parameters of its path. */
 export type Match = {
   readonly handler: Handler;
   readonly params: Readonly<Record<string, string | undefined>>;
@@ -40,7 +39,6 @@ export class Router {
     }
   }
 
-  /** Finds the handler. There always is one. */
   find(method: string, path: string): Match {
     const found = this.#paths.find('GET', path);
     const served = (found?.store as Methods | undefined)?.get(method);

@@ -6,7 +6,6 @@ import type { LineWriter } from '../lib/observability/line-writer.ts';
 import type { Telemetry } from '../lib/observability/telemetry.ts';
 import type { ExchangeParts } from './exchange.ts';
 
-/** The parts of an instance, which are released at its end. */
 type ReleasedParts = ExchangeParts & {
   readonly loops: AbortController;
   readonly server: Server;

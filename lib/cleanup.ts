@@ -39,7 +39,6 @@ export class Cleanup {
     return row?.is_read_only === false;
   }
 
-  /** Cleans up once, until `signal`. */
   async run(signal?: AbortSignal): Promise<void> {
     for await (const _ of this.#steps()) {
       if (signal?.aborted) return;

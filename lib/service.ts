@@ -14,7 +14,6 @@ import { TakenValues } from './users/taken-values.ts';
 import { UserList } from './users/user-list.ts';
 import { Users } from './users/users.ts';
 
-/** The base of every handler; `tracing` only if it is on. */
 export type BaseService = {
   readonly settings: Settings;
   readonly log: EventLog;
@@ -24,7 +23,6 @@ export type BaseService = {
 /** Everything that protected routes are checked with, and that their host starts and stops. */
 export type ProtectedService = ReturnType<typeof composeProtected>;
 
-/** Everything that a handler can reach. */
 export type Service = ReturnType<typeof composeService>;
 
 /** The part of the service that a route gets, by its `needs`. */
@@ -38,7 +36,6 @@ export type Services = {
 /** For routes that need nothing else. A function bundle contains only its own composition. */
 export const composeBase = (base: BaseService): BaseService => base;
 
-/** For the probes. */
 export function composeProbes(base: BaseService, database = createDatabase(base)) {
   return { ...base, readiness: new Readiness(database, base.log) };
 }
@@ -53,10 +50,8 @@ export function composeService(base: BaseService) {
   return { ...withUsers(shared), ...withChanges(shared) };
 }
 
-/** For routes about users. */
 export const composeUsers = (base: BaseService) => withUsers(composeProtected(base));
 
-/** For routes about changes. */
 export const composeChanges = (base: BaseService) => withChanges(composeProtected(base));
 
 function composeProtected(base: BaseService) {

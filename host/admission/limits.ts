@@ -11,7 +11,6 @@ const MIN_LIMIT = 128;
 
 const WEIGHT = 1 / 4;
 
-/** The measured pace of admission. */
 export class AdmissionPace {
   #pace = FIRST_PACE;
   #admitted = 0;

@@ -4,7 +4,6 @@ import { chooseRequestId } from '../../lib/http/request-scope.ts';
 import type { EventLog } from '../../lib/observability/event-log.ts';
 import type { Caller } from '../sockets/connections.ts';
 
-/** Why a request was refused, as the metric names it. */
 export type RefusalReason = keyof ReturnType<typeof zeros>;
 
 const zeros = () => ({ no_room: 0, waited_too_long: 0, caller_left: 0 });

@@ -2,7 +2,6 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Caller } from '../sockets/connections.ts';
 
-/** A request that is not admitted at once. */
 export type QueuedRequest = {
   readonly response: ServerResponse;
   readonly caller: Caller;

@@ -19,7 +19,6 @@ const SOURCES = {
 
 export type AssetPath = keyof typeof SOURCES;
 
-/** The paths of all assets. */
 export const ASSETS = Object.keys(SOURCES) as AssetPath[];
 
 /** The folder with the assets in a build. This code is then in the bundle, beside that folder or one level below. */

@@ -5,7 +5,6 @@ export function listNames(algorithm: Algorithm): readonly string[] {
   return algorithm === 'EdDSA' ? ['EdDSA', 'Ed25519'] : [algorithm];
 }
 
-/** Whether this is a name of the algorithm. */
 export function isNameOf(algorithm: Algorithm, name: unknown): boolean {
   return listNames(algorithm).some((known) => known === name);
 }

@@ -209,7 +209,6 @@ export class KeySet {
     }
   }
 
-  /** Returns whether the set has changed. */
   #adopt(keys: readonly UsableKey[]): boolean {
     const known = this.#byText;
     const texts = keys.map((key) => [JSON.stringify(key.jwk), key] as const);

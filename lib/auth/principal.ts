@@ -8,7 +8,6 @@ export type ServicePrincipal = {
   readonly claims: Readonly<Record<string, unknown>>;
 };
 
-/** The caller in verified claims. */
 export function readPrincipal(claims: Claims, rolesClaim: string): ServicePrincipal {
   return { subject: claims.sub, roles: parseRoles(findClaim(rolesClaim, claims)), claims };
 }

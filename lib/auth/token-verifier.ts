@@ -9,7 +9,6 @@ import { readPrincipal, type ServicePrincipal } from './principal.ts';
 import { readHeader, type TokenHeader } from './token-form.ts';
 import type { UsableKey } from './usable-keys.ts';
 
-/** A token that was verified by a key. */
 export type VerifiedToken = {
   readonly principal: ServicePrincipal;
   /** In milliseconds since 1970. */

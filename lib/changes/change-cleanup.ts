@@ -20,7 +20,6 @@ export class ChangeCleanup {
   readonly #read: PreparedStatement<{ after: string }, AgedRow>;
   readonly #delete: PreparedStatement<Span, unknown>;
 
-  /** `days`: the retention. */
   constructor(statements: Statements, days: number) {
     this.#read = statements.singleRead(
       'SELECT user_changes',

@@ -24,7 +24,6 @@ export function identityOf({ identity }: ChangeRow): string {
   return (identity >>> 0).toString(16).padStart(8, '0');
 }
 
-/** The `id` of a change in responses: position and identity. */
 export function idOf(change: ChangeRow): string {
   return `${change.position}-${identityOf(change)}`;
 }

@@ -13,7 +13,6 @@ const limit = { description: 'Maximum number of changes to return.' };
 /** A cursor is base64url. There is room for a longer one in a later version. */
 const cursorForm = (minLength: number) => ({ pattern: '^[A-Za-z0-9_-]+$', minLength, maxLength: 128 });
 
-/** The query of the changes of all users. */
 export const ChangesQuery = z
   .object({
     cursor: z

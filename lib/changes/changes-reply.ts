@@ -8,7 +8,6 @@ import { updatedFields } from '../users/fields.ts';
 import { USERS_PATH } from '../users/user.ts';
 import { type ChangeRow, idOf } from './change.ts';
 
-/** Maximum number of changes in a page. */
 export const MAX_PAGE_SIZE = 1000;
 
 /** As many as the bits of `changed` in PostgreSQL. */

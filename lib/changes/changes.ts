@@ -20,7 +20,6 @@ const MAX_READS = 4;
 /** In milliseconds, added to the `wait` of the query: time for which a request waits for such a read. */
 const MAX_READ_WAIT_MS = 5000;
 
-/** The feed of changes, as the endpoints read it. */
 export class Changes {
   readonly #selectOfAll: PreparedStatement<Reading, ReadRow>;
   readonly #selectOfUser: PreparedStatement<Reading, ReadRow>;

@@ -84,7 +84,6 @@ function select(after: unknown, isKnown: RawBuilder<unknown>, changes: RawBuilde
     order by change.position`;
 }
 
-/** A page of changes, and the state of the feed. */
 export class FeedPage {
   readonly changes: readonly ChangeRow[];
   readonly isFull: boolean;

@@ -8,7 +8,6 @@ export function cursorExpired(): Problem {
   });
 }
 
-/** Neither a user nor a change has this id. */
 export function noSuchUserOrChange(): Problem {
   return new Problem('not_found_error', {
     detail: 'There is neither a user with this id nor a change of one.',

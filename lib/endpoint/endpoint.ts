@@ -13,7 +13,6 @@ import { withSiblingRoutes } from './sibling-routes.ts';
 
 /** The request as an endpoint's function gets it. The values have passed the schemas of its route. */
 type RequestOf<R extends Route> = {
-  /** The path as sent. */
   readonly path: string;
   readonly headers: Output<R['headers']>;
   readonly params: Output<R['params']>;

@@ -33,7 +33,6 @@ export function createHandler(service: BaseService, respond: Respond, route?: Ro
   };
 }
 
-/** Creates a handler that refuses every request with this problem. */
 export function createRefusingHandler(service: BaseService, problem: Problem): Handler {
   return createHandler(service, () => Promise.reject(problem));
 }

@@ -15,7 +15,6 @@ export async function receiveBody(limit: number, event: GatewayEvent): Promise<v
   freeBytes(bytes);
 }
 
-/** The refusal of a body with more than `limit` bytes. */
 export function largeBody(limit: number): Problem {
   return new Problem('payload_too_large_error', { detail: `The body must not exceed ${limit} bytes.` });
 }

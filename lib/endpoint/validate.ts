@@ -16,7 +16,6 @@ export type RequestSchemas = {
     | undefined;
 };
 
-/** The checked values of a request that its route declares. */
 export type RequestValues = {
   readonly headers: unknown;
   readonly params: unknown;
@@ -24,7 +23,6 @@ export type RequestValues = {
   readonly body: unknown;
 };
 
-/** Parameters as sent, decoded. */
 type GivenValues = Readonly<Record<string, string | undefined>>;
 
 type Checked = {

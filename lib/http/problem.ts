@@ -29,7 +29,6 @@ export type ValuePlace =
   | { readonly parameter: string }
   | { readonly header: string };
 
-/** A fault of a value. */
 export type ValueFault = { readonly detail: string } & ValuePlace;
 
 /** RFC 9457 problem document. `errors` names the invalid values, if there are any. */
@@ -43,9 +42,7 @@ export type ProblemDocument = {
 };
 
 type ProblemOptions = {
-  /** The reason, only for the log. */
   readonly reason?: string | undefined;
-  /** The explanation for the caller. */
   readonly detail?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly errors?: readonly ValueFault[];
@@ -120,7 +117,6 @@ export function problemDocument(problem: Problem, instance: string): ProblemDocu
   };
 }
 
-/** The headers of every problem response. */
 export function problemHeaders(problem: Problem): Record<string, string> {
   return { 'Content-Type': 'application/problem+json', 'Cache-Control': 'no-store', ...problem.headers };
 }

@@ -15,7 +15,6 @@ export function undecodablePath(): Problem {
   return new Problem('bad_request_error', { detail: 'The path is not valid percent-encoded UTF-8.' });
 }
 
-/** The connection ended before the body. */
 export function incompleteBody(): Problem {
   return new Problem('bad_request_error', { detail: 'The connection closed before the body was complete.' });
 }

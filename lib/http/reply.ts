@@ -7,7 +7,6 @@ export type Reply<Value> = {
   readonly mediaType?: string;
   /** Another media type of the same body, for callers whose `Accept` names it. */
   readonly onDemand?: string;
-  /** The body's shape, for the documentation. */
   readonly schema?: z.ZodType;
   readonly write: (value: Value) => string | Buffer;
   /** Another success than that of the route, for some values. */

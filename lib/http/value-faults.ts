@@ -1,7 +1,6 @@
 import type * as z from 'zod';
 import { Problem, type ValueFault } from './problem.ts';
 
-/** The text for each type of zod. */
 const TYPES: Readonly<Record<string, string>> = {
   string: 'a string',
   number: 'a number',

@@ -1,6 +1,5 @@
 import { Problem, RETRY_SOON } from '../http/problem.ts';
 
-/** Another request with the key is still in progress. */
 export function keyInUse(cause?: unknown): Problem {
   return new Problem('idempotency_key_in_use_error', {
     detail: 'Another request with this Idempotency-Key is still in progress. Try again later.',
@@ -9,17 +8,14 @@ export function keyInUse(cause?: unknown): Problem {
   });
 }
 
-/** The key was used for a request with other values. */
 export function keyReused(): Problem {
   return new Problem('idempotency_key_reused_error', {
     detail: 'This Idempotency-Key was already used for a request with different values.',
   });
 }
 
-/** A user that the request created has since been deleted. */
 export function createdAndGone(): Problem {
   return new Problem('gone_error', { detail: 'A user that this request created has since been deleted.' });
 }
 
-/** The refusals of an operation that takes a key. */
 export const KEY_REFUSALS = [keyInUse, createdAndGone, keyReused];

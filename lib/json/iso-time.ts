@@ -1,6 +1,5 @@
 import { type Piece, pieceOf } from './json-writer.ts';
 
-/** In milliseconds. */
 const DAY_MS = 86_400_000;
 
 /**

@@ -8,7 +8,6 @@ const WORD_BYTES = 4;
 /** A constant piece of a page: its bytes, filled up to whole words, and the number of bytes that count. */
 export type Piece = { readonly bytes: Buffer; readonly words: DataView; readonly length: number };
 
-/** A text in ASCII. */
 export function pieceOf(text: string): Piece {
   const bytes = Buffer.alloc(Math.ceil(text.length / WORD_BYTES) * WORD_BYTES);
   bytes.write(text);
@@ -58,7 +57,6 @@ export class JsonPage {
     this.#end = end + length;
   }
 
-  /** Writes a text in UTF-8 as a JSON string. */
   text(source: Buffer, begin: number, length: number): void {
     this.#keepFree(length + 2);
     const bytes = this.#bytes;
@@ -78,7 +76,6 @@ export class JsonPage {
     this.#end = end + length + 1;
   }
 
-  /** Writes 16 bytes as a UUID, a JSON string. */
   uuid(source: Buffer, begin: number): void {
     this.#keepFree(UUID_TEXT + 2);
     const view = this.#view;

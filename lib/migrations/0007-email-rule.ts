@@ -2,7 +2,6 @@ import { type RawBuilder, sql } from 'kysely';
 import type { SendSql } from '../postgres/index.ts';
 import { createIndexConcurrently } from './concurrent-index.ts';
 
-/** Maximum number of ids that the fault names. */
 const MAX_IDS = 100;
 
 const FOLDED = sql`lower(email collate "C")`;

@@ -10,7 +10,6 @@ type Index = {
   readonly on: RawBuilder<unknown>;
 };
 
-/** In milliseconds. */
 const PAUSE_MS = 500;
 
 /**

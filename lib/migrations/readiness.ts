@@ -91,7 +91,6 @@ export class Readiness {
     if (reason) throw unavailable(reason);
   }
 
-  /** Makes every later check fail. */
   beginShutdown(): void {
     this.#hasShutdownBegun = true;
   }

@@ -6,7 +6,6 @@ import { redactedCause, redactedReason } from './redaction.ts';
 /** Minimum time between two lines about causes of one outage, in milliseconds. */
 const PERIOD_MS = 1000;
 
-/** A server of PostgreSQL. */
 type Address = { readonly host: string; readonly port: number };
 
 /** The events of the engine in the log: infra/docs/operate.md lists them. Without a log, they are not reported. */
@@ -24,7 +23,6 @@ export class DatabaseEvents {
     this.#closed = new FrequentEvent(log, 'postgres_session_closed');
   }
 
-  /** The instance has no session, and can open none. */
   onUnavailable(hosts: readonly Address[], fault: unknown): void {
     const now = performance.now();
     const { since = now, loggedAt = Number.NEGATIVE_INFINITY, reason } = this.#outage ?? {};
@@ -35,7 +33,6 @@ export class DatabaseEvents {
     this.#write('error', 'postgres_unavailable', { hosts: hosts.map(addressOf), cause });
   }
 
-  /** A session was opened. */
   onSession(): void {
     if (!this.#outage) return;
     const duration_ms = Math.round(performance.now() - this.#outage.since);
@@ -43,7 +40,6 @@ export class DatabaseEvents {
     this.#write('info', 'postgres_available', { duration_ms });
   }
 
-  /** The instance has sessions, and gets no further one. */
   onSessionRefused(host: Address, fault: unknown): void {
     this.#refused.add({ host: addressOf(host), reason: redactedReason(fault) });
   }

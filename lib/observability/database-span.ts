@@ -2,7 +2,6 @@ import { type Attributes, SpanKind, SpanStatusCode, trace } from '@opentelemetry
 import type { Settings } from '../settings/settings.ts';
 import { tracer } from './tracer.ts';
 
-/** A server of PostgreSQL. */
 export type Server = Settings['postgres']['servers'][number];
 
 const SQLSTATE = /^[0-9A-Z]{5}$/;

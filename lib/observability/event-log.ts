@@ -11,7 +11,6 @@ export type EventFields = Readonly<Record<string, unknown>>;
 
 const LEVELS = ['debug', 'info', 'warning', 'error'] as const;
 
-/** The severity of an event. */
 export type Level = (typeof LEVELS)[number];
 
 /** The event log: one event is one line. Event names are in snake_case. */

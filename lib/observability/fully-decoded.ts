@@ -6,7 +6,6 @@ const HEX_VALUES = Int8Array.from({ length: 256 }, (_, code) => {
   return /[\da-f]/i.test(digit) ? Number.parseInt(digit, 16) : -1;
 });
 
-/** Text without any encoding. */
 const PLAIN = /^[^%\u0080-\uffff]*$/;
 
 /** Characters that no byte stands for. A text without them may be Node's Latin-1 reading of a header in UTF-8. */

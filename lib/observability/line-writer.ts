@@ -31,7 +31,6 @@ const END_MS = { pause: 5, patience: 200 };
  * a slow reader, and of bursts into a file.
  */
 export class LineWriter {
-  /** Number of lines dropped so far. */
   dropped = 0;
   readonly #descriptor: number;
   readonly #onResumed: LineWriterOptions['onResumed'];

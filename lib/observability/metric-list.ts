@@ -81,7 +81,6 @@ export const METRICS = {
   ),
 };
 
-/** The names of all metrics of these kinds. */
 export type MetricOf<Kind extends string> = {
   [Name in keyof typeof METRICS]: (typeof METRICS)[Name]['kind'] extends Kind ? Name : never;
 }[keyof typeof METRICS];

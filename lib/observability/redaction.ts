@@ -1,9 +1,7 @@
 import { fullyDecoded } from './fully-decoded.ts';
 
-/** The part of an error that may be logged. */
 export type Cause = { name: string; code?: string; message: string; stack?: string; cause?: Cause };
 
-/** Replaces a token, an address or a value. */
 const MASK = '***';
 
 /**

@@ -3,7 +3,6 @@ import type { GatewayEvent } from '../http/gateway.ts';
 /** The methods that the semantic conventions list. Any other one would make an endless number of series and span names. */
 const KNOWN_METHODS = new Set('GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH'.split(' '));
 
-/** What the attributes are taken from. */
 export type RequestHead = Pick<GatewayEvent, 'headers' | 'requestContext'>;
 
 /** The attributes that all metrics and spans of a request share; the method is `_OTHER` if it is unknown. */

@@ -26,7 +26,6 @@ import { ServerSpans } from './server-span.ts';
 import { spanLines } from './span-lines.ts';
 import { SCOPE } from './tracer.ts';
 
-/** The running OpenTelemetry SDK. */
 export type Telemetry = ReturnType<typeof startTelemetry>;
 
 /** The parts of tracing in requests and statements. If tracing is off, there are none, and nothing is loaded. */
@@ -35,7 +34,6 @@ export type Tracing = Telemetry['tracing'];
 /** In milliseconds. An unavailable collector must not delay the exit. */
 const LAST_EXPORT_MS = 1000;
 
-/** Starts the SDK, to which the standard OTEL_* variables apply. */
 export function startTelemetry(settings: Settings, write: WriteLine) {
   const { otel } = settings;
   // Each part of the URL of a password may be a secret.

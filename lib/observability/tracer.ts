@@ -3,5 +3,4 @@ import { trace } from '@opentelemetry/api';
 /** The instrumentation scope of the service's spans and metrics. */
 export const SCOPE = 'user-management-service';
 
-/** The tracer of the service's spans. */
 export const tracer = trace.getTracer(SCOPE);

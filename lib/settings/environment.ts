@@ -1,4 +1,3 @@
-/** Environment variables. */
 export type Variables = Readonly<Record<string, string | undefined>>;
 
 /** The variables that are set, without white space at the ends of a value. A password is taken as it is. */

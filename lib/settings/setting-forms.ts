@@ -7,7 +7,6 @@ const RSA_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as
 /** The signature algorithms of tokens: only asymmetric ones (RFC 8725 section 3.1). */
 export const ALGORITHMS = [...RSA_ALGORITHMS, 'ES256', 'ES384', 'ES512', 'EdDSA'] as const;
 
-/** One of ALGORITHMS. */
 export type Algorithm = (typeof ALGORITHMS)[number];
 
 /**
@@ -99,7 +98,6 @@ function list<Value>(accepts: string, one: (given: string) => Value | undefined)
 /** A name of a host: labels of letters, digits, hyphens and underscores. */
 const HOST_NAME = /^(?=.{1,253}$)[\p{L}\p{N}_-]{1,63}(?:\.[\p{L}\p{N}_-]{1,63})*\.?$/u;
 
-/** Address or name of a host. */
 export const host = setting('an IP address or host name', readHost);
 
 /** Hosts and paths of sockets, separated by commas. */
@@ -115,7 +113,6 @@ function readHost(given: string): string | undefined {
   return isIP(given) > 0 || HOST_NAME.test(given) ? given : undefined;
 }
 
-/** Ports, separated by commas. */
 export const ports = list(
   'a whole number from 1 to 65535, or one for each host, separated by commas',
   (given) => numberWithin(WHOLE, given, 1, 65_535),
@@ -132,7 +129,6 @@ function numberWithin(pattern: RegExp, given: string, min: number, max: number):
   return value >= min && value <= max ? value : undefined;
 }
 
-/** An absolute http or https URL. */
 export const httpUrl = setting('an http(s) URL without credentials', (given) =>
   isHttpUrl(given) ? given : undefined,
 );
@@ -164,18 +160,15 @@ export const headerName = setting(
   },
 );
 
-/** A file, or an http or https URL. */
 export const source = setting('a file path or an http(s) URL without credentials', (given) => {
   const isSource = /^[a-z][a-z\d+.-]*:/i.test(given) ? isHttpUrl(given) : isPlain(given);
   return isSource ? given : undefined;
 });
 
-/** Texts, separated by commas. */
 export const texts = list('text, without quotes around it, or several separated by commas', (given) =>
   given !== '' && isPlain(given) ? given : undefined,
 );
 
-/** Some of ALGORITHMS, separated by commas. */
 export const algorithms = list(`a list of ${ALGORITHMS.join(', ')}`, (given) =>
   ALGORITHMS.find((known) => known === given),
 );

@@ -215,7 +215,6 @@ function forEachSignal(
   return Object.fromEntries(entries);
 }
 
-/** The environment variable of a setting. */
 export function variableOf(schema: z.ZodType): string {
   return String(schema.meta()?.variable);
 }

@@ -6,10 +6,8 @@ import { type Engine, isInSchema } from '../postgres/index.ts';
 /** The caller (`sub` of its token) and the request of a write, which its change records. */
 export type Author = { readonly actor: string; readonly request_id: string };
 
-/** The SQL types of an author. */
 export const AUTHOR_TYPES = { actor: 'text', request_id: 'text' } as const;
 
-/** The current request and its caller, as the author of a write. */
 export function authorOf({ subject }: ServicePrincipal): Author {
   return { actor: subject, request_id: currentRequest()?.requestId ?? '' };
 }

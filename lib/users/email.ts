@@ -7,7 +7,6 @@ const WHITE_SPACE = '\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\
 const PART = `[^@\\u0000-\\u0020\\u007f-\\u009f${WHITE_SPACE}]+`;
 const ADDRESS = new RegExp(`^${PART}@${PART}$`);
 
-/** An address that a user may have. */
 export const Email = boundedText(1, 255)
   .refine(
     (text) => ADDRESS.test(text),

@@ -27,7 +27,6 @@ type KeyRow = (User | { readonly id: null }) & {
   readonly created: string | null;
 };
 
-/** Whether the item is stored. */
 export function isUser(item: CreatedItem | undefined): item is User {
   return typeof item === 'object' && 'id' in item;
 }

@@ -23,7 +23,6 @@ const DIGEST_BYTES = 18;
 /** 42 bytes fill 56 characters completely, so each cursor has exactly one text. */
 const CURSOR = /^[A-Za-z0-9_-]{56}$/;
 
-/** The form of a cursor, for the documentation. */
 export const CURSOR_FORM = { minLength: 56, maxLength: 56, pattern: CURSOR.source };
 
 /** The range that both PostgreSQL and Date support: from Julian day 0 to the year 275760. */
@@ -41,7 +40,6 @@ export function cursorAfter({ created_at, id }: Position, selection: Selection):
   return Buffer.concat([position, digestOf(position, selection)]).toString('base64url');
 }
 
-/** Whether a text has the form of a cursor. */
 export function isCursor(text: string): boolean {
   return CURSOR.test(text);
 }

@@ -6,7 +6,6 @@ import { type Field, fields } from './fields.ts';
 import type { Position } from './list-cursor.ts';
 import { members } from './user-reply.ts';
 
-/** The columns of a user on a page, in binary. */
 export const pageColumns = sql.join(fields.map(({ name }) => sql.ref(`users.${name}`)));
 
 const [BEGIN, NEXT, END, END_OF_USER] = [pieceOf('['), pieceOf(','), pieceOf(']'), pieceOf('}')];

@@ -6,12 +6,10 @@ type ItemValue = { readonly index: number; readonly name: UniqueName };
 
 const SOME_TAKEN = 'Some values already belong to another user. See errors.';
 
-/** No user has the id in the path. */
 export function noSuchUser(): Problem {
   return new Problem('not_found_error', { detail: 'There is no user with this id.' });
 }
 
-/** The unique index already has the email. */
 export function emailTaken(): Problem {
   return new Problem('conflict_error', { detail: 'A user with this email already exists.' });
 }
@@ -25,7 +23,6 @@ export function valuesTaken(names: readonly UniqueName[]): Problem {
   });
 }
 
-/** These values of a batch belong to users, or to earlier items that are stored. */
 export function itemsTaken(values: readonly ItemValue[]): Problem {
   const isEmailAlone = values.every(({ name }) => name === 'email');
   return new Problem('conflict_error', {
@@ -34,12 +31,10 @@ export function itemsTaken(values: readonly ItemValue[]): Problem {
   });
 }
 
-/** A value occurs earlier in the same batch. */
 export function itemRepeated({ index, name }: ItemValue): Problem {
   return valuesNotAllowed([itemFault(index, [name], repeatedIn(name))]);
 }
 
-/** The rule for a value that occurs earlier in the same batch. */
 export function repeatedIn(name: UniqueName): string {
   return `must not repeat the ${FIELDS[name].uniqueAs} of an earlier item`;
 }

@@ -30,7 +30,6 @@ export function userJson(user: User): string {
 /** Only the caller may cache a response about users, and must revalidate it before each use. */
 export const personal = cacheControl('private, no-cache');
 
-/** One user, with its entity tag. */
 export const userReply = {
   mediaType: JSON_TYPE,
   schema: UserRead,
@@ -46,7 +45,6 @@ export const userReply = {
   },
 } as const satisfies Reply<User>;
 
-/** The header that marks the replay of a request with a key. */
 export const replayed = {
   'Idempotency-Replayed': {
     description: 'Present if the request was already carried out with this `Idempotency-Key`.',
@@ -94,5 +92,4 @@ export const userListReply: Reply<UserPage> = {
   },
 };
 
-/** The response to a deletion, without content. */
 export const deletedUserReply: Reply<void> = { write: () => '', headers: personal };

@@ -8,7 +8,6 @@ import { createdFields, fields, sqlTypesOf, type UpdatedName, updatedFields } fr
 import type { User, UserCreate } from './user.ts';
 import { isOfGivenVersions, VERSION_TYPES, type VersionTexts } from './write-preconditions.ts';
 
-/** The parameters of an insert. */
 export type UserInsert = UserCreate & Author & { readonly id: string };
 
 /** The fields that an update sets: their values, and their bits in `sets`. The values of all other fields are ignored. */
@@ -130,7 +129,6 @@ function selectColumns(table: string) {
   ]);
 }
 
-/** The columns that an insert sets from its values, with their SQL types. */
 const INSERTED_TYPES = { id: 'uuid', ...sqlTypesOf(createdFields) } as const;
 
 type InsertedName = keyof typeof INSERTED_TYPES;

@@ -16,7 +16,6 @@ import {
 /** The path of all users. Every other path of the API begins with it. */
 export const USERS_PATH = '/api/v1/users';
 
-/** Maximum number of users in a page of the list. */
 export const MAX_PAGE_SIZE = 1000;
 
 type Schema<Name extends FieldName> = (typeof FIELDS)[Name]['schema'];
@@ -30,7 +29,6 @@ export function withoutDefault({ jsonSchema }: { readonly jsonSchema: { default?
   delete jsonSchema.default;
 }
 
-/** The body of create. */
 export const UserCreate = z
   .object(
     shapeOf(createdFields, ({ onCreate, schema }) =>
@@ -59,7 +57,6 @@ export const UserUpdate = z
   });
 export type UserUpdate = z.output<typeof UserUpdate>;
 
-/** A user, as in responses. */
 export const UserRead = z.object(shapeOf(fields, memberOfResponse)).meta({ id: 'UserRead' });
 
 /**

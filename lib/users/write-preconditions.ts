@@ -7,7 +7,6 @@ import type { Preconditions } from '../http/preconditions.ts';
  */
 export type VersionTexts = { readonly among: string | null; readonly except: string | null };
 
-/** The SQL types of the versions. */
 export const VERSION_TYPES = { among: 'text', except: 'text' } as const;
 
 /** The entity tag of a user is its version, a bigint of PostgreSQL. Any other tag belongs to no version. */
