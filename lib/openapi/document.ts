@@ -6,7 +6,7 @@ import { REQUEST_ID_FORM } from '../http/request-id.ts';
 import type { Settings } from '../settings/settings.ts';
 import { VERSION } from '../version.ts';
 import { Problem as ProblemSchema } from './problem-schema.ts';
-import { allRefusals, explanationOf } from './refusals.ts';
+import { allProblems, explanationOf } from './problems.ts';
 import { oauth2, PRECONDITIONS, requestBodyOf } from './request.ts';
 import { responsesOf } from './responses.ts';
 
@@ -73,7 +73,7 @@ export function openApiDocument(declared: readonly Route[], settings: Documented
     override({ jsonSchema, zodSchema }) {
       delete jsonSchema.additionalProperties;
       if (zodSchema === ProblemSchema)
-        jsonSchema.description = tableOfProblems(allRefusals(routes, bodyLimit));
+        jsonSchema.description = tableOfProblems(allProblems(routes, bodyLimit));
     },
   });
 }
@@ -100,9 +100,9 @@ function operationOf(route: Route, routes: readonly Route[], settings: Documente
   };
 }
 
-/** All refusals of the service. The table is at the end of the pages: it is longer than the operations. */
-function tableOfProblems(refusals: readonly Problem[]): string {
-  const byCode = [...Map.groupBy(refusals, ({ code }) => code)];
+/** All problems of the service. The table is at the end of the pages: it is longer than the operations. */
+function tableOfProblems(problems: readonly Problem[]): string {
+  const byCode = [...Map.groupBy(problems, ({ code }) => code)];
   const rows = byCode.map(
     ([code, same]) => `| ${statusOf(code)} | \`${typeOf(code)}\` | ${explanationOf(same)} |`,
   );
@@ -114,7 +114,6 @@ ${rows.join('\n')}
 `;
 }
 
-/** The introduction of the document. */
 function introduction(requestIdHeader: string): string {
   return `Stores user records for other services.
 

@@ -19,7 +19,6 @@ function examplesOfEach(schema: z.ZodType): readonly unknown[] {
   return (isOneOf ? schema.options : [schema]).map((one) => exampleOf(one as z.ZodType));
 }
 
-/** The path with an example instead of each parameter. */
 export function examplePath(path: string, params: z.ZodObject | undefined): string {
   const examples = params ? examplesOf(params.shape) : {};
   return path.replace(/\{(\w+)\}/g, (parameter, name: string) => String(examples[name] ?? parameter));

@@ -25,7 +25,6 @@ const ValueFault = z
   ])
   .meta({ id: 'ValueFault', description: 'One invalid value.' });
 
-/** The schema of every problem document. */
 export const Problem = z
   .object({
     type: text(/^urn:svc:error:[a-z_]+$/, 64, 'A URN: `urn:svc:error:` and the code of the problem.'),

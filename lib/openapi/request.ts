@@ -5,7 +5,6 @@ import type { Route } from '../endpoint/route.ts';
 import { MAX_HEAD_LENGTH } from '../text.ts';
 import { exampleOf } from './example.ts';
 
-/** The header parameters for the preconditions of a route. */
 export const PRECONDITIONS = [
   precondition('If-Match', 'one of these versions (RFC 9110 section 13.1.1)', '"3"'),
   precondition('If-None-Match', 'none of these versions (RFC 9110 section 13.1.2)', '"2"'),

@@ -4,7 +4,7 @@ import { type Problem, problemDocument, problemHeaders } from '../http/problem.t
 import type { Settings } from '../settings/settings.ts';
 import { exampleOf, examplePath } from './example.ts';
 import { Problem as ProblemSchema } from './problem-schema.ts';
-import { explanationOf, refusalsOf } from './refusals.ts';
+import { explanationOf, problemsOf } from './problems.ts';
 
 const HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'Problems must not be cached.',
@@ -15,7 +15,6 @@ const HEADERS: Readonly<Record<string, string>> = {
 
 const DESCRIPTIONS = { 200: 'OK', 201: 'Created', 204: 'Done' } as const;
 
-/** The success of a route, and every problem that it can return, by status. */
 export function responsesOf(
   route: Route,
   routes: readonly Route[],
@@ -23,7 +22,7 @@ export function responsesOf(
 ): ZodOpenApiResponsesObject {
   const { success, reply, conditional } = route;
   const instance = examplePath(route.path, route.params);
-  const byStatus = Map.groupBy(refusalsOf(route, bodyLimit), ({ status }) => String(status));
+  const byStatus = Map.groupBy(problemsOf(route, bodyLimit), ({ status }) => String(status));
   const responses = {
     [success]: { ...successOf(reply, DESCRIPTIONS[success]), ...describeLinks(route, routes) },
     ...(reply.other && {
@@ -32,7 +31,9 @@ export function responsesOf(
     ...(conditional === 'reading' && {
       304: { description: 'Not Modified: the caller has this version.', headers: headersOf(reply) },
     }),
-    ...Object.fromEntries([...byStatus].map(([status, refusals]) => [status, refusalOf(refusals, instance)])),
+    ...Object.fromEntries(
+      [...byStatus].map(([status, problems]) => [status, problemResponse(problems, instance)]),
+    ),
   };
   const common = {
     'X-Content-Type-Options': { $ref: '#/components/headers/NoSniffing' },
@@ -68,26 +69,26 @@ function headersOf({ headers }: Route['reply']): oas31.HeadersObject {
 }
 
 /** All problems of one status as one response, with an example of each, named by its code and numbered from 2 on. */
-function refusalOf(refusals: readonly Problem[], instance: string) {
-  const byCode = Map.groupBy(refusals, ({ code }) => code);
+function problemResponse(problems: readonly Problem[], instance: string) {
+  const byCode = Map.groupBy(problems, ({ code }) => code);
   const examples = [...byCode].flatMap(([code, same]) =>
-    same.map((refusal, index) => [
+    same.map((problem, index) => [
       index === 0 ? code : `${code}_${index + 1}`,
-      { summary: refusal.detail, value: problemDocument(refusal, instance) },
+      { summary: problem.detail, value: problemDocument(problem, instance) },
     ]),
   );
   return {
-    description: explanationOf(refusals),
-    headers: documentedHeaders(refusals),
+    description: explanationOf(problems),
+    headers: documentedHeaders(problems),
     content: {
       'application/problem+json': { schema: ProblemSchema, examples: Object.fromEntries(examples) },
     },
   };
 }
 
-/** The headers of these refusals. A header is required if all of them have it. */
-function documentedHeaders(refusals: readonly Problem[]): oas31.HeadersObject {
-  const fields = refusals.flatMap((refusal) => Object.entries(problemHeaders(refusal)));
+/** The headers of these problems. A header is required if all of them have it. */
+function documentedHeaders(problems: readonly Problem[]): oas31.HeadersObject {
+  const fields = problems.flatMap((problem) => Object.entries(problemHeaders(problem)));
   const byName = Map.groupBy(fields, ([header]) => header);
   byName.delete('Content-Type');
   const described = [...byName].map(([header, same]) => {
@@ -96,7 +97,7 @@ function documentedHeaders(refusals: readonly Problem[]): oas31.HeadersObject {
       header === 'Retry-After'
         ? { type: 'integer', format: 'int32', minimum: 0, maximum: 60, examples: values.map(Number) }
         : { type: 'string', enum: values };
-    return [header, { description: HEADERS[header], schema, required: same.length === refusals.length }];
+    return [header, { description: HEADERS[header], schema, required: same.length === problems.length }];
   });
   return Object.fromEntries(described);
 }

@@ -39,7 +39,7 @@ export const FIELDS = {
     sqlType: 'boolean',
     schema: z.boolean(),
     examples: { update: false, response: true },
-    onCreate: 'default',
+    onCreate: 'column_default',
     nullOnUpdate: 'leaves',
     changeNumber: 2,
   },
@@ -103,7 +103,7 @@ type RequiredField = UpdatedField & {
 };
 
 /** A create cannot set the field: its column has a default. */
-type DefaultField = UpdatedField & { readonly onCreate: 'default'; readonly nullOnUpdate: 'leaves' };
+type DefaultField = UpdatedField & { readonly onCreate: 'column_default'; readonly nullOnUpdate: 'leaves' };
 
 /** A create may set the field. Otherwise it is null. */
 type OptionalField = UpdatedField & {
@@ -128,37 +128,28 @@ type ReservedName =
   | ('actor' | 'among' | 'changed' | 'created' | 'except' | 'folded' | 'key' | 'lock_timeout' | 'moment')
   | ('position' | 'request' | 'request_id' | 'sets' | 'user_ids' | 'version');
 
-/** A table of fields. */
 type FieldTable = Readonly<Record<string, Field>> & { readonly [Name in ReservedName]?: never };
 
 export type FieldName = keyof typeof FIELDS;
 
-/** The names of the fields whose entry fits `Entry`. */
 export type NameOf<Entry> = {
   [Name in FieldName]: (typeof FIELDS)[Name] extends Entry ? Name : never;
 }[FieldName];
 
-/** Fields that a create can set. */
 export type CreatedName = NameOf<{ onCreate: 'required' | 'optional' }>;
-/** Fields that an update can set. */
 export type UpdatedName = NameOf<{ changeNumber: ChangeNumber }>;
-/** Fields whose values belong to one user at a time. */
 export type UniqueName = NameOf<{ uniqueAs: string }>;
-/** Fields that may be null. */
 export type NullableName = NameOf<{ onCreate: 'optional' }>;
 
-/** All fields with their names, in the order of the table. */
 export const fields = Object.entries<Field>(FIELDS).map(([name, field]) => ({
   ...field,
   name: name as FieldName,
 }));
 
-/** The fields that a create can set. */
 export const createdFields = fields
   .filter((field) => field.onCreate === 'required' || field.onCreate === 'optional')
   .map((field) => ({ ...field, name: field.name as CreatedName }));
 
-/** The fields that an update can set. */
 export const updatedFields = fields
   .filter((field) => field.onCreate !== 'generated')
   .map((field) => ({ ...field, name: field.name as UpdatedName, changeBit: 1 << field.changeNumber }));
@@ -166,14 +157,12 @@ export const updatedFields = fields
 /** The names of the fields whose values belong to one user at a time, in the order of `errors`. */
 export const uniqueNames = fields.filter(({ uniqueAs }) => uniqueAs).map(({ name }) => name as UniqueName);
 
-/** The SQL types of some fields, by their names. */
 export function sqlTypesOf<Name extends FieldName>(
   some: readonly { readonly name: Name; readonly sqlType: FieldType }[],
 ): Record<Name, FieldType> {
   return Object.fromEntries(some.map(({ name, sqlType }) => [name, sqlType])) as Record<Name, FieldType>;
 }
 
-/** Whether responses leave the field out if it is null. */
 export function isOmittedIfNull(field: Field): boolean {
   return field.onCreate === 'optional' && field.inResponses === 'when_set';
 }

@@ -55,12 +55,16 @@ export const createdBatchReply: Reply<CreatedBatch> = {
 function resultsOf({ created, batch, instance }: CreatedBatch): readonly string[] {
   return created.map((result, index) => {
     if (isUser(result)) return `{"status":201,"user":${userJson(result)}}`;
-    const problem = refusalOf(batch.items[index], index, result);
+    const problem = itemProblem(batch.items[index], index, result);
     return JSON.stringify({ status: problem.status, problem: problemDocument(problem, instance) });
   });
 }
 
-function refusalOf(item: BatchItem | undefined, index: number, result: Exclude<CreatedItem, User>): Problem {
+function itemProblem(
+  item: BatchItem | undefined,
+  index: number,
+  result: Exclude<CreatedItem, User>,
+): Problem {
   if (result === 'gone') return createdAndGone();
   if (item?.faults)
     return valuesNotAllowed(item.faults.map(({ path, message }) => itemFault(index, path, message)));

@@ -13,7 +13,7 @@ import { MAX_HEAD_LENGTH } from '../text.ts';
 /**
  * Every problem that the route can return, lowest status first. Each is made by the function that the rule itself uses.
  */
-export function refusalsOf(route: Route, bodyLimit: number): readonly Problem[] {
+export function problemsOf(route: Route, bodyLimit: number): readonly Problem[] {
   const faults = faultsOf(route);
   return byStatus([
     http.undecodablePath(),
@@ -23,27 +23,27 @@ export function refusalsOf(route: Route, bodyLimit: number): readonly Problem[] 
     http.largeHeaderFields(),
     ...(route.role === 'public' ? [] : [unauthorized(''), missingRole(route.role)]),
     ...(route.conditional === 'writing' ? [preconditionRequired()] : []),
-    ...(route.body ? [http.incompleteBody(), ...refusalsOfBody(route.method, bodyLimit)] : []),
+    ...(route.body ? [http.incompleteBody(), ...problemsOfBody(route.method, bodyLimit)] : []),
     ...(faults.length > 0 ? [valuesNotAllowed(faults)] : []),
-    ...route.problems.map((refusal) => refusal()),
+    ...route.problems.map((create) => create()),
     // PostgreSQL, or the identity provider's keys, can be unavailable.
     ...(route.needs === 'nothing' ? [] : [unavailable('')]),
     toProblem(undefined),
   ]);
 }
 
-function refusalsOfBody(method: string, limit: number): readonly Problem[] {
+function problemsOfBody(method: string, limit: number): readonly Problem[] {
   return [unsupportedMediaType(method), encodedBody(method), largeBody(limit)];
 }
 
 /** Every problem of these routes and of unknown paths, lowest status first. */
-export function allRefusals(routes: readonly Route[], bodyLimit: number): readonly Problem[] {
+export function allProblems(routes: readonly Route[], bodyLimit: number): readonly Problem[] {
   const ofNoRoute = [http.unknownPath(), http.methodNotAllowed('')];
-  return byStatus([...routes.flatMap((route) => refusalsOf(route, bodyLimit)), ...ofNoRoute]);
+  return byStatus([...routes.flatMap((route) => problemsOf(route, bodyLimit)), ...ofNoRoute]);
 }
 
-function byStatus(refusals: readonly Problem[]): readonly Problem[] {
-  return refusals.toSorted((one, other) => one.status - other.status);
+function byStatus(problems: readonly Problem[]): readonly Problem[] {
+  return problems.toSorted((one, other) => one.status - other.status);
 }
 
 function faultsOf({ headers, params, query, body }: RequestSchemas): readonly ValueFault[] {
@@ -74,7 +74,7 @@ const WHEN: Partial<Record<Problem['code'], string>> = {
   method_not_allowed_error: 'The path does not support this method. `Allow` lists its methods.',
 };
 
-/** When the service responds with one of these refusals, without repetitions. */
-export function explanationOf(refusals: readonly Problem[]): string {
-  return [...new Set(refusals.map(({ code, detail }) => WHEN[code] ?? detail))].join(' ');
+/** When the service responds with one of these problems, without repetitions. */
+export function explanationOf(problems: readonly Problem[]): string {
+  return [...new Set(problems.map(({ code, detail }) => WHEN[code] ?? detail))].join(' ');
 }
