@@ -4,6 +4,7 @@ import type { VerifiedToken } from '../lib/auth/token-verifier.ts';
 import { largeBody } from '../lib/endpoint/receive-body.ts';
 import { freeBytes } from '../lib/free-bytes.ts';
 import type { GatewayEvent } from '../lib/http/gateway.ts';
+import { joinHeaders } from '../lib/http/header-fields.ts';
 import { encodePath } from '../lib/http/path.ts';
 import { type Problem, unavailable } from '../lib/http/problem.ts';
 import { incompleteBody, invalidHostHeader } from '../lib/http/refusals.ts';
@@ -146,24 +147,4 @@ function splitTarget(target: string): readonly [path: string, query: string] {
   const origin = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?]*\/?/i, '/');
   const at = origin.indexOf('?');
   return at < 0 ? [origin, ''] : [origin.slice(0, at), origin.slice(at + 1)];
-}
-
-/**
- * An object that inherits from this one has no members of Object's. V8 does not treat it as a dictionary, as it would
- * without a prototype.
- */
-const NO_MEMBERS = Object.create(null);
-
-/**
- * Repeated headers are one value (RFC 9110 section 5.3). They are joined so that no token and no request ID looks like
- * a single one. Node would keep only the first.
- */
-function joinHeaders(raw: readonly string[]): Record<string, string> {
-  const headers: Record<string, string> = Object.create(NO_MEMBERS);
-  for (let index = 0; index < raw.length; index += 2) {
-    const name = (raw[index] as string).toLowerCase();
-    const value = raw[index + 1] as string;
-    headers[name] = name in headers ? `${headers[name]}, ${value}` : value;
-  }
-  return headers;
 }

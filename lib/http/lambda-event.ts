@@ -1,4 +1,5 @@
 import type { GatewayEvent } from './gateway.ts';
+import { joinHeaders } from './header-fields.ts';
 import { encodePath } from './path.ts';
 
 /** Segments of unreserved characters (RFC 3986 section 2.3). */
@@ -35,7 +36,7 @@ export function toGatewayEvent(given: InvocationEvent | null | undefined, ownMet
     rawPath: encodePath(removeStage(path, stage)),
     basePath: findBasePath(path),
     rawQueryString: given?.rawQueryString || formatQuery(given?.queryStringParameters ?? {}),
-    headers: joinHeaders(given?.headers ?? {}),
+    headers: joinHeaders(listPairs(given?.headers ?? {})),
     requestContext: { http: { method: http?.method ?? ownMethod } },
     body: typeof given?.body === 'string' ? given.body : undefined,
     isBase64Encoded: given?.isBase64Encoded === true,
@@ -62,13 +63,6 @@ function formatQuery(parameters: Texts): string {
   return String(new URLSearchParams(parameters as Record<string, string>));
 }
 
-/** Header names in lower case. Values that then have the same name are joined as in the container. */
-function joinHeaders(given: Texts): Record<string, string> {
-  const headers: Record<string, string> = Object.create(null);
-  for (const [name, value] of Object.entries(given)) {
-    if (value == null) continue;
-    const field = name.toLowerCase();
-    headers[field] = field in headers ? `${headers[field]}, ${value}` : String(value);
-  }
-  return headers;
+function listPairs(headers: Texts): readonly string[] {
+  return Object.entries(headers).flatMap(([name, value]) => (value == null ? [] : [name, String(value)]));
 }

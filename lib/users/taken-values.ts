@@ -5,9 +5,9 @@ import {
   type Statements,
   violatesUnique,
 } from '../postgres/index.ts';
-import { foldedEmail } from './email.ts';
 import { type UniqueName, uniqueNames } from './fields.ts';
 import { emailTaken, itemsTaken, valuesTaken } from './refusals.ts';
+import { hasValue } from './unique-values.ts';
 
 /** The values that a write of the user `id` sets. Null sets none. */
 type UniqueValues = { readonly id: string } & Readonly<Record<UniqueName, string | null>>;
@@ -17,14 +17,7 @@ type UniqueLists = { readonly id: readonly string[] } & {
   readonly [Name in UniqueName]: readonly (string | null)[] | null;
 };
 
-/** Which of the values of an item are taken. */
 type Verdict = Readonly<Record<UniqueName, boolean>>;
-
-/** Conditions for a row of `users` to have a value of a row of `item`, by the unique indexes. */
-export const hasValueOf = {
-  email: sql`${foldedEmail(sql.ref('users.email'))} = item.folded`,
-  external_id: sql`users.external_id collate "C" = item.external_id`,
-} as const satisfies Record<UniqueName, unknown>;
 
 /**
  * Undefined if a unique index refused a write for a value of a user, so that two racing writers cannot both win.
@@ -48,12 +41,11 @@ export class TakenValues {
       'SELECT users',
       ({ id, email, external_id }) => sql`
         with item as materialized (
-          select id, position, external_id, ${foldedEmail(sql.ref('email'))} as folded
-          from unnest(${id}::uuid[], ${email}::text[], ${external_id}::text[])
+          select * from unnest(${id}::uuid[], ${email}::text[], ${external_id}::text[])
             with ordinality as sent (id, email, external_id, position)
         )
-        select exists (select from users where ${hasValueOf.email} and ${isOfNoLaterItem}) as email,
-          exists (select from users where ${hasValueOf.external_id} and ${isOfNoLaterItem}) as external_id
+        select exists (select from users where ${hasValue.email(sql.ref('item.email'))} and ${isOfNoLaterItem}) as email,
+          exists (select from users where ${hasValue.external_id(sql.ref('item.external_id'))} and ${isOfNoLaterItem}) as external_id
         from item order by position`,
     );
   }
@@ -85,7 +77,6 @@ export class TakenValues {
     if (values.length > 0) throw itemsTaken(values);
   }
 
-  /** The names of the values of each item that belong to other users now. */
   async find(items: UniqueLists): Promise<readonly (readonly UniqueName[])[]> {
     const verdicts = await this.#select.run(items);
     return verdicts.map((verdict) => uniqueNames.filter((name) => verdict[name]));

@@ -2,17 +2,20 @@ import { type RawBuilder, sql } from 'kysely';
 import { queryWith } from '../http/query-parameters.ts';
 import { eachGiven, type ListRow, type PreparedStatement, type Statements } from '../postgres/index.ts';
 import { timestampRange } from './date-time.ts';
-import { foldedEmail } from './email.ts';
 import { type UniqueName, uniqueNames } from './fields.ts';
 import { cursorAfter, type Position, parseCursor } from './list-cursor.ts';
 import { pageColumns, positionOf, usersJson } from './list-json.ts';
 import { MAX_SHORT_PAGE, MAX_SKIP, type UserListQuery } from './list-query.ts';
+import { hasValue } from './unique-values.ts';
 import { USERS_PATH, type User } from './user.ts';
 import { type UserPage, userJson } from './user-reply.ts';
 import { userColumns } from './user-statements.ts';
 
 /** The parameters of the statement for a query. Times are in milliseconds since 1970. */
 type PageParameters = ReturnType<typeof valuesOf>;
+
+/** What decides about the statement of a query: order, filter, and the names of the parameters that have a value. */
+type StatementShape = Pick<UserListQuery, 'sort' | 'is_active'> & { readonly given: ReadonlySet<string> };
 
 /** Maximum `skip` of a short statement. Skipping so many users takes PostgreSQL less than a millisecond. */
 const MAX_SHORT_SKIP = 2000;
@@ -22,7 +25,6 @@ function findSoleFilter([name, ...others]: readonly string[]): UniqueName | unde
   return others.length === 0 ? uniqueNames.find((unique) => unique === name) : undefined;
 }
 
-/** The list of users. */
 export class UserList {
   readonly #statements: Statements;
   readonly #lookups: Readonly<Record<UniqueName, ReturnType<typeof lookupBy>>>;
@@ -31,11 +33,8 @@ export class UserList {
   constructor(statements: Statements) {
     this.#statements = statements;
     this.#lookups = {
-      email: lookupBy(
-        statements,
-        sql`${foldedEmail(sql.ref('users.email'))} = ${foldedEmail(sql.ref('given.key'))}`,
-      ),
-      external_id: lookupBy(statements, sql`users.external_id collate "C" = given.key`),
+      email: lookupBy(statements, hasValue.email(sql.ref('given.key'))),
+      external_id: lookupBy(statements, hasValue.external_id(sql.ref('given.key'))),
     };
   }
 
@@ -54,19 +53,18 @@ export class UserList {
     return { json: usersJson(rows), next: nextPath(query, positionOf(rows.at(-1) as ListRow)) };
   }
 
-  /** The statement for the order, the filter `is_active`, and the names of the present values. */
   #prepare(query: UserListQuery, values: PageParameters): PreparedStatement<PageParameters, ListRow> {
-    const { limit, skip, is_active } = query;
+    const { limit, skip, sort, is_active } = query;
     // PostgreSQL reads all rows that `skip` passes over, and all rows between two active users.
     const isLong = limit > MAX_SHORT_PAGE || skip > MAX_SHORT_SKIP || is_active === 'true';
     const kind = isLong ? 'single' : 'list';
-    const names = Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [name]));
-    const words = [query.sort, is_active, ...names];
-    const key = [kind, ...words].join(' ');
+    const given = Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+    const key = [kind, sort, is_active, ...given].join(' ');
     const known = this.#prepared.get(key);
     if (known) return known;
-    const prepared = this.#statements.list('SELECT users', kind, (given: PageParameters) =>
-      selectUsers(new Set(words), given),
+    const shape = { sort, is_active, given: new Set(given) };
+    const prepared = this.#statements.list('SELECT users', kind, (parameters: PageParameters) =>
+      selectUsers(shape, parameters),
     );
     this.#prepared.set(key, prepared);
     return prepared;
@@ -94,14 +92,15 @@ function valuesOf(query: UserListQuery) {
   const position = cursor === undefined ? undefined : parseCursor(cursor, query);
   const after = timestampRange(created_after)?.floor;
   const before = timestampRange(created_before)?.ceiling;
-  const way = query.sort === 'created_at' ? 1 : -1;
-  const hasPassed = (bound = NaN) => position !== undefined && (position.created_at - bound) * way > 0;
+  const isAscending = query.sort === 'created_at';
+  const isAfterPassed = isAscending && Number(position?.created_at) > Number(after);
+  const isBeforePassed = !isAscending && Number(position?.created_at) < Number(before);
   return {
     email,
     external_id,
     ids: ids?.split(','),
-    after: way === 1 && hasPassed(after) ? undefined : after,
-    before: way === -1 && hasPassed(before) ? undefined : before,
+    after: isAfterPassed ? undefined : after,
+    before: isBeforePassed ? undefined : before,
     last_created_at: position?.created_at,
     last_id: position?.id,
     skip,
@@ -120,26 +119,27 @@ function valuesOf(query: UserListQuery) {
  * - `email`: `users_email_key`, `external_id`: `users_external_id_key`, at most one row. `ids`: the primary key, at most
  *   100 rows. Other filters apply to these rows
  */
-function selectUsers(words: ReadonlySet<string | undefined>, given: PageParameters): RawBuilder<unknown> {
-  const [direction, beyond] = words.has('-created_at') ? [sql`desc`, sql`<`] : [sql`asc`, sql`>`];
+function selectUsers(
+  { sort, is_active, given }: StatementShape,
+  values: PageParameters,
+): RawBuilder<unknown> {
+  const [direction, beyond] = sort === 'created_at' ? [sql`asc`, sql`>`] : [sql`desc`, sql`<`];
   const conditions = [
     sql`true`,
-    words.has('email') &&
-      sql`${foldedEmail(sql.ref('users.email'))} = ${foldedEmail(sql`${given.email}::text`)}`,
-    words.has('external_id') && sql`users.external_id collate "C" = ${given.external_id}::text`,
-    words.has('true') && sql`users.is_active`,
-    words.has('false') && sql`not users.is_active`,
-    words.has('ids') && sql`users.id = any(${given.ids}::uuid[])`,
-    words.has('after') && sql`users.created_at > ${timestamp(given.after)}`,
-    words.has('before') && sql`users.created_at < ${timestamp(given.before)}`,
+    given.has('email') && hasValue.email(sql`${values.email}::text`),
+    given.has('external_id') && hasValue.external_id(sql`${values.external_id}::text`),
+    is_active !== undefined && (is_active === 'true' ? sql`users.is_active` : sql`not users.is_active`),
+    given.has('ids') && sql`users.id = any(${values.ids}::uuid[])`,
+    given.has('after') && sql`users.created_at > ${timestamp(values.after)}`,
+    given.has('before') && sql`users.created_at < ${timestamp(values.before)}`,
     // A comparison of rows uses both columns of the index.
-    words.has('last_id') &&
-      sql`(users.created_at, users.id) ${beyond} (${timestamp(given.last_created_at)}, ${given.last_id}::uuid)`,
+    given.has('last_id') &&
+      sql`(users.created_at, users.id) ${beyond} (${timestamp(values.last_created_at)}, ${values.last_id}::uuid)`,
   ].filter((condition) => condition !== false);
   // The addition prevents the use of the index of this order. For few of 100 ids, PostgreSQL would walk the whole list.
-  const moment = words.has('ids') ? sql`users.created_at + interval '0'` : sql`users.created_at`;
+  const time = given.has('ids') ? sql`users.created_at + interval '0'` : sql`users.created_at`;
   return sql`select ${pageColumns} from users where ${sql.join(conditions, sql` and `)}
-    order by ${moment} ${direction}, users.id ${direction} limit ${given.limit} offset ${given.skip}`;
+    order by ${time} ${direction}, users.id ${direction} limit ${values.limit} offset ${values.skip}`;
 }
 
 /**

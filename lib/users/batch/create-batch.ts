@@ -8,7 +8,6 @@ import type { UserBatch } from './user-batch.ts';
 
 type Results = readonly CreatedItem[];
 
-/** Creates many users at once. */
 export class UserBatches {
   readonly #inserts: ReturnType<typeof batchInserts>;
   readonly #keyedInserts: ReturnType<typeof batchInserts>;

@@ -5,7 +5,7 @@ import type { Statements } from '../../postgres/index.ts';
 import { type Author, recorded } from '../change-recording.ts';
 import { foldedEmail } from '../email.ts';
 import { type CreatedName, createdFields } from '../fields.ts';
-import { hasValueOf } from '../taken-values.ts';
+import { hasValue } from '../unique-values.ts';
 import type { User, UserCreate } from '../user.ts';
 import { newUserId } from '../user-id.ts';
 import { insertedNames, insertedValues, insertUsers, writeReturning } from '../user-statements.ts';
@@ -18,11 +18,13 @@ type Items = { readonly id: readonly string[] } & {
 /** The values of an insert. It has a fingerprint if the request has a key. */
 export type BatchInsert = Items & Author & Partial<Fingerprint>;
 
+const hasEmail = hasValue.email(sql.ref('item.email'));
+
 /** The items that a partial batch stores. They are known before the first one is stored. */
 const FREE_ITEMS = {
   // If two items have one address, the first one wins.
   byEmail: sql`select distinct on (folded) * from item
-    where email is not null and not exists (select from users where ${hasValueOf.email})
+    where email is not null and not exists (select from users where ${hasEmail})
     order by folded, position`,
   // 1. candidate: the items whose values no user has, numbered in their order. 2. decided: begins with a row 0, without an
   //    item and without values. Each further row decides the next candidate: it is free if its values are not among those
@@ -30,8 +32,8 @@ const FREE_ITEMS = {
   // 3. The free candidates.
   byAllValues: sql`with recursive candidate as materialized (
       select *, row_number() over (order by position) as number from item
-      where email is not null and not exists (select from users where ${hasValueOf.email})
-        and not exists (select from users where ${hasValueOf.external_id})
+      where email is not null and not exists (select from users where ${hasEmail})
+        and not exists (select from users where ${hasValue.external_id(sql.ref('item.external_id'))})
     ), decided (number, emails, external_ids, is_free) as (
       select 0::bigint, array(select folded from item where false),
         array(select external_id from item where false), false

@@ -13,7 +13,6 @@ export type BatchItem = { readonly sent: unknown } & (
 
 type ItemFault = { readonly path: readonly PropertyKey[]; readonly message: string };
 
-/** Maximum number of items in a batch. */
 export const MAX_BATCH_SIZE = 100;
 const SIZE = `must have 1 to ${MAX_BATCH_SIZE} items`;
 
