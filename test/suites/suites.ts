@@ -135,15 +135,9 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   },
   project: {
     proves:
-      'A field is added as CONTRIBUTING.md says, builds of a commit are the same, npm start builds what is missing or old, no request costs a tenth more than before, and each of fourteen broken lines fails a test that names it.',
+      'A field is added as CONTRIBUTING.md says, builds of a commit are the same, npm start builds what is missing or old, no request costs a tenth more than before, each of fourteen broken lines fails a test that names it, and a row of the faults that goes wrong is reported.',
     takes: '4 minutes',
-    tests: { include: ['test/project/*.test.ts', 'test/benchmark/guard/*.test.ts'] },
-  },
-  faults: {
-    proves:
-      'Rows of the lab with a model or a ledger hold with few trials, and a row that goes wrong is reported as failed.',
-    needs: 'Linux',
-    takes: 'a minute',
+    tests: { include: ['test/{project,faults}/*.test.ts', 'test/benchmark/guard/*.test.ts'] },
   },
   accept: {
     proves: 'npm run accept passes for correct deployments, and finds more than a hundred broken ones.',
