@@ -48,7 +48,7 @@ test('lines are matched by id, else external id, else email, and compared by the
     { email: 'nobody@example.com' },
     ...others.slice(0, -1).map(({ id, full_name }) => ({ id, full_name })),
   ];
-  const shown = JSON.parse(blockOf('infra/docs/import-export.md', 'Compare'));
+  const shown = JSON.parse(blockOf('infra/docs/import-export.md', 'Prove'));
   const found = [
     { ...shown, line: 1, id: one?.id, members: ['email', 'is_active'] },
     { line: 2, id: none, difference: 'missing' },

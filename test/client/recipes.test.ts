@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { startAcceptable } from '../accept/stage.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { blockOf, blocksOf } from '../stage/page-blocks.ts';
@@ -274,6 +275,22 @@ test('the nightly job makes users equal to the file of a personnel system', asyn
     'created 0, updated 0, deactivated 2, equal 58, refused 0\n',
   ]);
   expect([third.code, third.stderr]).toMatchObject([3, expect.stringContaining('Nothing is written')]);
+});
+
+test('the CronJob of the page runs the command, and its alarms ask for what kube-state-metrics has', async () => {
+  const [job = '', alarms = ''] = blocksOf('infra/docs/import-export.md', 'Nightly job, yaml', 2);
+  const { metadata, spec } = parse(job);
+  const [container] = spec.jobTemplate.spec.template.spec.containers;
+  const words: readonly string[] = container.command;
+  files.write('staff.csv', 'external_id,email\nc1,c1@example.com\n');
+  const command = words.map((word) => word.replace('/data/', '')).join(' ');
+
+  expect(await run(command)).toMatchObject({ code: 0, stderr: expect.stringMatching(/^created 1, /) });
+  expect(container.volumeMounts).toEqual([{ name: 'data', mountPath: '/data', readOnly: true }]);
+  expect(parse(alarms).map(({ expr }: { expr: string }) => expr)).toEqual([
+    `kube_job_status_failed{job_name=~"${metadata.name}-.*"} > 0`,
+    `time() - max(kube_cronjob_status_last_successful_time{cronjob="${metadata.name}"}) > 26 * 3600`,
+  ]);
 });
 
 test('an export of this service is imported into another instance: states and external ids are kept', async () => {
