@@ -16,7 +16,7 @@ const NOT_ABOUT_POSTGRES: LeftOut = {
     'have suites or measurements of their own',
   'test/{observability,lifecycle}/**': 'test logs, spans, signals and the start',
   'test/auth/!(delete-role).test.ts': 'test tokens',
-  'test/http/{openapi,docs,page-commands}.test.ts': 'test the document and its pages',
+  'test/http/{openapi,docs}.test.ts': 'test the document and its pages',
   'test/http/{framing,parser-refusals,http-pipelining,early-responses,slow-clients,bodies,paths,linear-time}.test.ts':
     'test HTTP, before there is a statement',
   'test/http/{http-client,silent-connections,fault-details}.test.ts':
