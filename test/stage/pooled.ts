@@ -13,15 +13,6 @@ declare module 'vitest' {
   }
 }
 
-/**
- * The documented settings for a role behind a pooler, which takes no session settings. The limit exceeds that of any
- * test.
- */
-export const settingsBehindPooler = (database: string): readonly string[] => [
-  `ALTER DATABASE ${database} SET statement_timeout = '20s'`,
-  `ALTER DATABASE ${database} SET client_connection_check_interval = '500ms'`,
-];
-
 /** Connections per database. The service opens ten, so that PgBouncer really shares them. */
 const CONNECTIONS = 5;
 

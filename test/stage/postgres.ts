@@ -8,7 +8,7 @@ import { startPostgres } from '../../host/development/postgres.ts';
 import { connectNodes, createDirectory, isCitus } from './citus.ts';
 import { distributedHabits, isDistributed } from './distributed.ts';
 import { hold } from './locks.ts';
-import { isPooled, settingsBehindPooler } from './pooled.ts';
+import { isPooled } from './pooled.ts';
 import { inDatabase, type PostgresServer } from './rows.ts';
 import { SEED } from './seed.ts';
 
@@ -55,7 +55,6 @@ export async function createDatabase({ encoding, locale = '' }: DatabaseOptions 
     await query(node, `CREATE DATABASE ${name} TEMPLATE template0 STRATEGY FILE_COPY ${options}`);
   if (isCitus) await connectOnCitus(inject('citus'), name);
   else if (isDistributed) await query({ ...server, database: name }, ...distributedHabits(name));
-  if (isPooled) await query(server, ...settingsBehindPooler(name));
   return {
     ...server,
     name,
