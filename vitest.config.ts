@@ -12,8 +12,9 @@ export default ({ mode }: { readonly mode: string }): ViteUserConfig => ({
     globalSetup: ['test/stage/postgres.ts'],
     // Processes, not threads, because a test that sends a signal or ends its process would end other threads, too.
     pool: 'forks',
-    // Tests wait most of the time. A slow machine or a quota has enough to do with fewer.
-    maxWorkers: shareOfProcessor() > 0.7 ? 6 : 3,
+    // Tests wait most of the time. A busy machine, or one with a quota, has enough to do with two files at once. There a
+    // pause costs a test its time, and the closing lines name what passes at a second try.
+    ...(shareOfProcessor() > 0.7 ? { maxWorkers: 6 } : { maxWorkers: 2, retry: 1 }),
     // The files of a process share its modules. Loading them again for each file took half of the CPU time.
     isolate: false,
     // One broken line fails many tests. The first failures name its sentence.
