@@ -1,6 +1,9 @@
 import { readFileSync, statSync } from 'node:fs';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
 
+/** In characters. */
+export const MAX_CURSOR_LENGTH = 1000;
+
 /** The cursor that a file has. */
 export function readCursor(path: string): string {
   let text: string;
@@ -13,7 +16,7 @@ export function readCursor(path: string): string {
   }
   if (text === '') throw new Failure(`${path} is empty. ${HOW_TO_BEGIN}`, EXIT.wrongUse);
   // The service takes these two words instead of a cursor.
-  if (!/^(?!(?:now|oldest)$)[\x21-\x7e]{1,1000}$/.test(text))
+  if (!/^(?!(?:now|oldest)$)[\x21-\x7e]+$/.test(text) || text.length > MAX_CURSOR_LENGTH)
     throw new Failure(`${path} does not have a cursor. ${HOW_TO_BEGIN}`, EXIT.wrongUse);
   return text;
 }

@@ -5,17 +5,8 @@ import { isatty, WriteStream } from 'node:tty';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
 import { findPlace, nameBeside } from './place.ts';
 
-/** Where a command writes lines. A failed `write` need not be awaited: `flush` and `close` fail, too. */
-export type Output = {
-  /** Resolves when the system has the text. `control` is for a terminal, on which the text controls nothing. */
-  write(text: string, control?: string): Promise<void>;
-  /** Resolves when everything is written: of a file, when the disk has it. */
-  flush(): Promise<void>;
-  /** Flushes, and puts a file that is replaced into its place. */
-  close(): Promise<void>;
-  /** In characters: what the reader of a pipe or a terminal has not taken. */
-  waiting(): number;
-};
+/** Where a command writes lines. */
+export type Output = ReturnType<typeof outputTo>;
 
 const LINE_FEED = 10;
 /** In bytes: more than any change has. */
@@ -49,14 +40,6 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   await file.close();
 }
 
-/** @throws {Failure} if a file cannot be written beside its place */
-export async function tryToReplace(path: string): Promise<void> {
-  const file = await openOutput(path, 'replace');
-  await file.write('x'.repeat(1000));
-  await file.flush();
-  removeDrafts();
-}
-
 /** Each descriptor of the start of the process has one output: two handles of it would not work. */
 const inherited = new Map<number, Output>();
 
@@ -66,53 +49,52 @@ function inherit(descriptor: number, name: string): Output {
   return output;
 }
 
-function outputTo(descriptor: number, name: string, commit = () => {}): Output {
+function outputTo(descriptor: number, name: string, commit = () => {}) {
   const stats = fs.fstatSync(descriptor);
   const isTerminal = isatty(descriptor);
   const hasReader = isTerminal || stats.isFIFO() || stats.isSocket();
   const stream = hasReader ? streamOf(descriptor, isTerminal) : undefined;
   let isCut = stats.isFile() && removeCutLine(descriptor);
-  let failure: Failure | undefined;
-  let last: Promise<void> = Promise.resolve();
+  let written: Promise<void> = Promise.resolve();
 
-  function send(text: string): Promise<void> | void {
+  async function send(text: string): Promise<void> {
     if (stream)
       return new Promise((resolve, reject) => {
         stream.write(text, (error) => (error ? reject(error) : resolve()));
       });
-    const bytes = Buffer.from(isCut ? `\n${text}` : text);
-    let written = 0;
-    try {
+    let rest = Buffer.from(isCut ? `\n${text}` : text);
+    while (rest.length > 0) {
       // The system may take a part of the text only.
-      while (written < bytes.length) written += fs.writeSync(descriptor, bytes, written);
-    } finally {
-      if (written > 0) isCut = bytes[written - 1] !== LINE_FEED;
-    }
-  }
-
-  async function attempt(work: () => Promise<void> | void): Promise<void> {
-    try {
-      await work();
-    } catch (error) {
-      failure ??= failureOf(name, error);
-      throw failure;
+      const count = fs.writeSync(descriptor, rest);
+      isCut = rest[count - 1] !== LINE_FEED;
+      rest = rest.subarray(count);
     }
   }
 
   async function flush(): Promise<void> {
-    await last;
-    if (failure) throw failure;
-    if (stats.isFile()) await attempt(() => fs.fsyncSync(descriptor));
+    await written;
+    if (stats.isFile()) fs.fsyncSync(descriptor);
   }
 
+  const fail = (error: unknown) => {
+    throw failureOf(name, error);
+  };
   return {
-    write(text, control = '') {
-      last = attempt(() => send(isTerminal ? control + escapeControls(text) : text));
-      last.catch(() => {});
-      return last;
+    /**
+     * Resolves when the system has the text and what was written before it. A failure need not be awaited: `flush` and `close`
+     * fail, too. `control` is for a terminal, on which the text controls nothing.
+     */
+    write(text: string, control = ''): Promise<void> {
+      const sent = send(isTerminal ? control + escapeControls(text) : text);
+      written = Promise.all([written, sent]).then(() => {}, fail);
+      written.catch(() => {});
+      return written;
     },
-    flush,
-    close: () => flush().then(() => attempt(commit)),
+    /** Resolves when everything is written: of a file, when the disk has it. */
+    flush: () => flush().catch(fail),
+    /** Flushes, and puts a file that is replaced into its place. */
+    close: () => flush().then(commit).catch(fail),
+    /** In characters: what the reader of a pipe or a terminal has not taken. */
     waiting: () => stream?.writableLength ?? 0,
   };
 }
@@ -172,7 +154,7 @@ function openDraft(place: string, mode: number | undefined, name: string): Outpu
 }
 
 /**
- * Removes a last line that a fault has cut off from a file that is appended to, so that no line continues it. Returns whether
+ * Removes the beginning of an object, which a fault has cut off, from the end of a file that is appended to. Returns whether
  * the file still ends without a line end. Systems other than Linux lack these paths, and nothing is removed.
  */
 function removeCutLine(descriptor: number): boolean {
@@ -180,15 +162,14 @@ function removeCutLine(descriptor: number): boolean {
     // The descriptor itself may be open for writing only.
     const file = fs.openSync(`/proc/self/fd/${descriptor}`, 'r');
     const { size } = fs.fstatSync(file);
-    const end = Buffer.alloc(Math.min(size, MAX_LINE_BYTES));
-    fs.readSync(file, end, 0, end.length, size - end.length);
+    const bytes = Buffer.alloc(Math.min(size, MAX_LINE_BYTES));
+    fs.readSync(file, bytes, 0, bytes.length, size - bytes.length);
     fs.closeSync(file);
-    const line = end.subarray(end.lastIndexOf(LINE_FEED) + 1);
-    const isWhole = line.length < end.length || end.length === size;
-    const [flags = '0'] =
-      /(?<=flags:\s*)\d+/.exec(fs.readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8')) ?? [];
-    const isAppended = (Number.parseInt(flags, 8) & fs.constants.O_APPEND) !== 0;
-    if (!isWhole || !isAppended || !isCutJson(line.toString())) return line.length > 0;
+    const end = (bytes.length === size ? '\n' : '') + bytes.toString('latin1');
+    const info = fs.readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8');
+    const flags = Number.parseInt(/flags:\s*(\d+)/.exec(info)?.[1] ?? '', 8);
+    const [, line] = /\n(\{[^\n]*)$/.exec(end) ?? [];
+    if (line === undefined || isJson(line) || !(flags & fs.constants.O_APPEND)) return !end.endsWith('\n');
     fs.ftruncateSync(descriptor, size - line.length);
   } catch {
     // The line stays.
@@ -196,21 +177,19 @@ function removeCutLine(descriptor: number): boolean {
   return false;
 }
 
-/** Whether a line is the beginning of an object. A whole object lacks its line end only. */
-function isCutJson(line: string): boolean {
+/** Whether an object is whole, and lacks its line end only. */
+function isJson(line: string): boolean {
   try {
-    JSON.parse(line);
-    return false;
+    return JSON.parse(line) !== undefined;
   } catch {
-    return line.startsWith('{');
+    return false;
   }
 }
 
 function failureOf(name: string, error: unknown, exitCode?: ExitCode): Failure {
   if (error instanceof Failure) return error;
-  const isClosed = /^(EPIPE|ECONNRESET|ERR_STREAM_DESTROYED)$/.test(
-    (error as NodeJS.ErrnoException).code ?? '',
-  );
+  const { code = '' } = error as NodeJS.ErrnoException;
+  const isClosed = ['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED'].includes(code);
   const reason = isClosed ? 'closed by its reader before everything was written' : reasonOf(error);
   return new Failure(`${name}: ${reason}`, exitCode);
 }

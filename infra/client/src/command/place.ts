@@ -1,53 +1,37 @@
 import { createHash } from 'node:crypto';
-import { type BigIntStats, fstatSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { type BigIntStats, fstatSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { EXIT, Failure } from './failure.ts';
 
-/** Where a path leads by its links: a descriptor of this process, or a place without links. */
+/** A place without links. `stats` is undefined if nothing is there yet. */
 export type Place = {
-  readonly descriptor: number | undefined;
+  /** A descriptor of this process, to which a path such as `/dev/stdout` leads. */
+  readonly descriptor?: number;
   readonly place: string;
-  /** Undefined if nothing is there yet. */
   readonly stats: BigIntStats | undefined;
 };
 
-/** The descriptors of this process, to which `/dev/stdout` and `/dev/fd/3` lead. */
-const DESCRIPTOR = new RegExp(`^/(?:dev|proc/(?:self|${process.pid}))/fd/(\\d+)$`);
-/** As many links as Linux follows. */
-const MAX_LINKS = 40;
+const DESCRIPTOR = new RegExp(`^/(?:dev|proc/${process.pid})/fd/(\\d+)$`);
 /** In bytes, of Linux and macOS. */
 const MAX_NAME_BYTES = 255;
 
-/** @throws {Failure} for a folder */
+/**
+ * Where a path leads by its links, also by one to nothing.
+ *
+ * @throws {Failure} for a folder
+ */
 export function findPlace(path: string): Place {
-  let place = path;
-  for (let links = 0; links <= MAX_LINKS; links += 1) {
-    const folder = realpathSync(dirname(place));
-    place = join(folder, basename(place));
-    const [, descriptor] = DESCRIPTOR.exec(place) ?? [];
-    if (descriptor !== undefined)
-      return {
-        descriptor: Number(descriptor),
-        place,
-        stats: fstatSync(Number(descriptor), { bigint: true }),
-      };
-    const target = readLink(place);
-    if (target === undefined) break;
-    place = resolve(folder, target);
-  }
+  const folder = realpathSync(dirname(path));
+  const place = join(folder, basename(path));
+  const [, descriptor] = DESCRIPTOR.exec(place) ?? [];
+  if (descriptor !== undefined)
+    return { descriptor: Number(descriptor), place, stats: fstatSync(Number(descriptor), { bigint: true }) };
+  // Links that lead to each other are an error here.
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
   if (stats?.isDirectory() || path.endsWith('/'))
     throw new Failure(`${path} is a folder, and must be a file`, EXIT.wrongUse);
-  return { descriptor: undefined, place, stats };
-}
-
-/** Undefined if the path is not a link. */
-function readLink(path: string): string | undefined {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return undefined;
-  }
+  if (!lstatSync(place, { throwIfNoEntry: false })?.isSymbolicLink()) return { place, stats };
+  return findPlace(resolve(folder, readlinkSync(place)));
 }
 
 /** The path of a file beside a place, whose name ends like this. */

@@ -5,17 +5,7 @@ import { openStandardError } from './output.ts';
 export type State = { readonly count: number; readonly read?: number; readonly total?: number };
 
 /** Messages for the person at the terminal, and how far the command is. */
-export type Progress = {
-  /** Prints a message on a line of its own. */
-  say(text: string): void;
-  /** Begins to report `state` regularly: as a bar, or as a line every 10 seconds. */
-  start(state: () => State, form: 'bar' | 'lines'): void;
-  stop(): void;
-  /** From now on messages are dropped rather than waited for. */
-  dropMessages(): void;
-  /** Resolves when the messages are written. */
-  end(): Promise<void>;
-};
+export type Progress = ReturnType<typeof createProgress>;
 
 const BAR_EVERY_MS = 200;
 const LINE_EVERY_MS = 10_000;
@@ -28,7 +18,7 @@ const MAX_WAITING = 65_536;
 const LAST_MESSAGE_MS = 1000;
 
 /** The progress on standard error. A reader that has gone does not stop the command. */
-export function createProgress(): Progress {
+export function createProgress() {
   const stderr = openStandardError();
   let timer: NodeJS.Timeout | undefined;
   let clear = '';
@@ -38,53 +28,43 @@ export function createProgress(): Progress {
     last = stderr.write(text, clear).catch(() => {});
   };
   return {
-    say(text) {
+    /** Prints a message on a line of its own. */
+    say(text: string): void {
       if (!mayDrop || stderr.waiting() < MAX_WAITING) print(`${text}\n`);
     },
-    start(state, form) {
+    /** Begins to report `state` regularly: as a bar, or as a line every 10 seconds. */
+    start(state: () => State, form: 'bar' | 'lines'): void {
       const begin = performance.now();
-      const seconds = () => (performance.now() - begin) / 1000;
-      if (form === 'bar') clear = CLEAR_LINE;
+      const isBar = form === 'bar';
+      if (isBar) clear = CLEAR_LINE;
       const report = () => {
-        const now = state();
-        if (stderr.waiting() > 0) return;
-        print(form === 'bar' ? drawBar(now) + describe(now, seconds()) : `${describe(now, seconds())}\n`);
+        const text = describe(state(), (performance.now() - begin) / 1000, isBar);
+        if (stderr.waiting() === 0) print(isBar ? text : `${text}\n`);
       };
-      timer = setInterval(report, form === 'bar' ? BAR_EVERY_MS : LINE_EVERY_MS).unref();
+      timer = setInterval(report, isBar ? BAR_EVERY_MS : LINE_EVERY_MS).unref();
     },
-    stop() {
+    stop(): void {
       clearInterval(timer);
       if (clear) print('');
       clear = '';
     },
-    dropMessages() {
+    /** From now on messages are dropped rather than waited for. */
+    dropMessages(): void {
       mayDrop = true;
     },
+    /** Resolves when the messages are written. */
     end: async () => void (await Promise.race([last, ...(mayDrop ? [sleep(LAST_MESSAGE_MS)] : [])])),
   };
 }
 
-function drawBar({ read = 0, total }: State): string {
-  if (total === undefined) return '';
-  const full = Math.round((read / total) * BAR_WIDTH);
-  return `[${'#'.repeat(full)}${'-'.repeat(BAR_WIDTH - full)}] `;
-}
-
-function describe({ count, read = 0, total }: State, seconds: number): string {
-  const rate = `${formatCount(count)}, ${formatCount(Math.round(count / Math.max(seconds, 0.001)))} per second`;
-  if (total === undefined) return rate;
+function describe({ count, read = 0, total }: State, seconds: number, isBar: boolean): string {
+  const perSecond = Math.round(count / Math.max(seconds, 0.001));
+  const rate = `${count.toLocaleString('en-US')}, ${perSecond.toLocaleString('en-US')} per second`;
+  if (!total) return rate;
   const share = read / total;
-  const left = share > 0 ? `, ${formatTime((seconds * (1 - share)) / share)} left` : '';
+  const bar = isBar ? `[${'#'.repeat(Math.round(share * BAR_WIDTH)).padEnd(BAR_WIDTH, '-')}] ` : '';
   const [one, all] = [read, total].map((bytes) => (bytes / 1e6).toFixed(1));
-  return `${Math.floor(share * 100)} %, ${one} of ${all} MB, ${rate}${left}`;
-}
-
-function formatCount(count: number): string {
-  return count.toLocaleString('en-US');
-}
-
-/** Minutes and seconds. */
-function formatTime(seconds: number): string {
-  const whole = Math.round(seconds);
-  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, '0')}`;
+  const left = Math.round((seconds * (1 - share)) / share);
+  const time = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, '0')}`;
+  return `${bar}${Math.floor(share * 100)} %, ${one} of ${all} MB, ${rate}${share > 0 ? `, ${time} left` : ''}`;
 }

@@ -5,10 +5,10 @@ import type { Change } from '../feed.ts';
 import { isProblem, UnexpectedAnswer } from '../problem.ts';
 import { parseRetryAfter } from '../retries.ts';
 import type { Users } from '../users.ts';
-import { cursorExpired, readCursor, wrongCursor } from './cursor-file.ts';
+import { cursorExpired, MAX_CURSOR_LENGTH, readCursor, wrongCursor } from './cursor-file.ts';
 import { EXIT, Failure, reasonOf } from './failure.ts';
-import { type Lock, takeLock } from './lock.ts';
-import { type Output, openOutput, replaceFile, tryToReplace } from './output.ts';
+import { takeLock } from './lock.ts';
+import { type Output, openOutput } from './output.ts';
 import { findPlace, nameBeside } from './place.ts';
 import type { Progress } from './progress.ts';
 import { type Receiver, type ReceiverOptions, send } from './receiver.ts';
@@ -45,35 +45,39 @@ const MAX_REFUSALS_OF_CHANGE = 5;
 /** So many changes in a row are passed without a delivery. One more means that the receiver refuses everything. */
 const MAX_PASSED_CHANGES = 2;
 
-type Context = Receiver & {
+type Given = Receiver & {
   readonly users: Users;
   readonly options: RelayOptions;
   readonly progress: Progress;
   readonly stop: Stop;
 };
 
+/** `passed` is where a change that is passed is written; undefined if none is. */
+type Context = Given & { readonly verifyLock: () => void; readonly passed: Output | undefined };
+
 /** Sends the changes after the cursor to a receiver, and replaces the cursor after each page of them. Never returns. */
-export async function relayChanges(context: Context): Promise<never> {
-  const { options, progress, stop } = context;
+export async function relayChanges(given: Given): Promise<never> {
+  const { options, progress, stop } = given;
   const { cursor: path, from, skipRefused } = options;
   if (!existsSync(dirname(path))) throw new Failure(`${path}: its folder does not exist`);
   const isStored = () => existsSync(path);
   const refuseWrongStart = () => {
-    if (!isStored() && !from)
-      throw new Failure(`${path} does not exist. Add --from now or --from oldest.`, EXIT.wrongUse);
-    if (isStored() && from)
-      throw new Failure(`${path} exists. Leave out --from to continue from it.`, EXIT.wrongUse);
+    if (isStored() === (from === undefined)) return;
+    const advice = from
+      ? 'exists. Leave out --from to continue from it.'
+      : 'does not exist. Add --from now or --from oldest.';
+    throw new Failure(`${path} ${advice}`, EXIT.wrongUse);
   };
   refuseWrongStart();
-  const lock = await takeLock(options.lock ?? nameBeside(findPlace(path).place, '.lock'));
+  const verifyLock = await takeLock(options.lock ?? nameBeside(findPlace(path).place, '.lock'));
   // Another relay may have written the cursor until now.
   refuseWrongStart();
-  const given = from ? undefined : readCursor(path);
+  const cursor = from ? undefined : readCursor(path);
   const passed = skipRefused === undefined ? undefined : await openOutput(skipRefused, 'append');
-  const relay = new Relay(context, lock, passed);
+  const relay = new Relay({ ...given, verifyLock, passed });
   const timer = setInterval(() => progress.say(JSON.stringify(relay.progress())), PROGRESS_EVERY_MS);
   try {
-    return await relay.run(given);
+    return await relay.run(cursor);
   } catch (error) {
     if (!stop.soon.aborted || error instanceof Failure) throw error;
     const without = from && isStored() ? ' without --from' : '';
@@ -85,9 +89,6 @@ export async function relayChanges(context: Context): Promise<never> {
 
 class Relay {
   readonly #context: Context;
-  readonly #lock: Lock;
-  /** Where a change that is passed is written; undefined if none is. */
-  readonly #passed: Output | undefined;
   #delivered = 0;
   /** Changes that were passed since the last delivery. */
   #passedInRow = 0;
@@ -96,10 +97,8 @@ class Relay {
   /** The time before which every change is delivered, as far as is known. */
   #deliveredUntil = Date.now();
 
-  constructor(context: Context, lock: Lock, passed: Output | undefined) {
+  constructor(context: Context) {
     this.#context = context;
-    this.#lock = lock;
-    this.#passed = passed;
   }
 
   progress() {
@@ -110,22 +109,18 @@ class Relay {
   }
 
   async run(given: string | undefined): Promise<never> {
-    const { users, options, stop } = this.#context;
+    const { users, options, stop, verifyLock } = this.#context;
+    const { from, wait } = options;
     const signal = stop.soon;
-    let stored = given;
-    if (options.from === 'now') stored = await this.#ask(() => users.head({ signal }), signal);
-    // A cursor that cannot be replaced is reported before the first change is sent.
-    if (stored === undefined) await tryToReplace(options.cursor);
-    else await this.#store(stored);
-    let isUntried = given !== undefined;
+    let stored = from === 'now' ? await this.#ask(() => users.head({ signal }), signal) : given;
+    await this.#store(stored);
     for (let cursor = stored; ; ) {
-      const from = cursor !== undefined && { from: cursor };
-      const always = { follow: true, wait: options.wait, limit: PAGE_SIZE, signal };
-      const read = () => users.changePages({ ...always, ...from }).next();
-      const { value: page } = await this.#ask(read, signal, isUntried);
-      isUntried = false;
+      const begin = cursor === undefined ? {} : { from: cursor };
+      const pages = () => users.changePages({ ...begin, follow: true, wait, limit: PAGE_SIZE, signal });
+      const { value: page } = await this.#ask(() => pages().next(), signal, given !== undefined);
+      given = undefined;
       if (!page) continue;
-      this.#lock.verify();
+      verifyLock();
       const before = this.#delivered;
       await this.#deliverAll(page.changes);
       const last = page.changes.length === PAGE_SIZE ? page.changes.at(-1) : undefined;
@@ -139,9 +134,12 @@ class Relay {
     }
   }
 
-  async #store(cursor: string): Promise<void> {
-    this.#lock.verify();
-    await replaceFile(this.#context.options.cursor, `${cursor}\n`);
+  /** Replaces the cursor. Before there is one, a draft of it finds a file that cannot be written. */
+  async #store(cursor: string | undefined): Promise<void> {
+    this.#context.verifyLock();
+    const file = await openOutput(this.#context.options.cursor, 'replace');
+    await file.write(cursor === undefined ? ' '.repeat(MAX_CURSOR_LENGTH) : `${cursor}\n`);
+    await (cursor === undefined ? file.flush() : file.close());
   }
 
   /**
@@ -158,15 +156,13 @@ class Relay {
         // Each user in progress has a worker, which sends its further changes.
         if (!next) return;
         inProgress.add(next.subject);
-        const isLeft = await this.#deliver(next).then(
-          () => false,
-          (error) => {
-            if (!stop.soon.aborted || stop.now.aborted || error instanceof Failure) throw error;
-            return true;
-          },
-        );
-        if (isLeft && options.parallel === 1) return;
-        if (isLeft) continue;
+        try {
+          await this.#deliver(next);
+        } catch (error) {
+          if (!stop.soon.aborted || stop.now.aborted || error instanceof Failure) throw error;
+          if (options.parallel === 1) return;
+          continue;
+        }
         this.#undelivered.delete(next);
         inProgress.delete(next.subject);
       }
@@ -177,7 +173,7 @@ class Relay {
 
   /** Sends a change until it is delivered or passed. */
   async #deliver(change: Change): Promise<void> {
-    const { url, progress, stop } = this.#context;
+    const { url, progress, stop, passed } = this.#context;
     let refusals = 0;
     for (let attempt = 1; ; attempt += 1) {
       const body = JSON.stringify(await this.#write(change));
@@ -194,12 +190,12 @@ class Relay {
       }
       if (status === 410) throw new Failure(`${fault}: it wants no further changes`, EXIT.unwanted);
       refusals = REFUSALS.includes(status) ? refusals + 1 : 0;
-      if (this.#passed && refusals === MAX_REFUSALS_OF_CHANGE) {
+      if (passed && refusals === MAX_REFUSALS_OF_CHANGE) {
         if (this.#passedInRow === MAX_PASSED_CHANGES)
           throw new Failure(`${fault} for change ${change.id}, the third in a row, which is not passed`);
         this.#passedInRow += 1;
-        await this.#passed.write(`${JSON.stringify(change)}\n`);
-        await this.#passed.flush();
+        await passed.write(`${JSON.stringify(change)}\n`);
+        await passed.flush();
         progress.say(`${fault}. Change ${change.id} is passed.`);
         return;
       }
