@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { unavailable } from '../http/problem.ts';
 import type { Settings } from '../settings/settings.ts';
+import { CurrentKeys } from './current-keys.ts';
 import { fetchKeys } from './fetch-keys.ts';
 import type { TokenHeader } from './token-form.ts';
 import type { UsableKey } from './usable-keys.ts';
@@ -15,7 +16,6 @@ const MAX_PAUSE_MS = 10_000;
 
 /** Maximum pause between two fetches because of a signature that no known key verifies. */
 const MAX_MISMATCH_PAUSE_MS = 60_000;
-const LIFETIME_MS = 24 * 3600 * 1000;
 
 /** A function that is called after each refresh, with the number of failures in a row. */
 export type OnRefresh = (outcome: 'succeeded' | 'failed', failures: number, cause?: unknown) => void;
@@ -28,6 +28,9 @@ const NEVER = { time: Number.NEGATIVE_INFINITY, uptime: Number.NEGATIVE_INFINITY
  * first token.
  */
 export class KeySet {
+  readonly current: CurrentKeys;
+  /** Whether the keys are refreshed in the background. */
+  isStarted = false;
   readonly refreshes = { succeeded: 0, failed: 0 };
   readonly #settings: Settings['oauth'];
   readonly #onRefresh: OnRefresh;
@@ -35,12 +38,6 @@ export class KeySet {
   readonly #stopped = new AbortController();
   /** A later fetch does not belong to a request, not even to the one that caused it. */
   readonly #refreshInBackground = AsyncResource.bind(() => void this.#refresh());
-  /** The last good set; empty before the first fetch. A key that has not changed stays the same object. */
-  #keys: readonly UsableKey[] = [];
-  /** The same, by the text of each key. */
-  #byText: ReadonlyMap<string, UsableKey> = new Map();
-  /** Time of the last good fetch. Before the first one: time at which this key set was created. */
-  #fetchedAt: number;
   #failures = 0;
   #lastFailure: unknown;
   /** Times of the last attempt: by the wall clock and by the clock of the process, in milliseconds. */
@@ -54,42 +51,36 @@ export class KeySet {
   #timer: NodeJS.Timeout | undefined;
   /** When the timer fires (`performance.now()`). */
   #dueAt = Number.POSITIVE_INFINITY;
-  #isStarted = false;
 
   constructor(settings: Settings['oauth'], onRefresh: OnRefresh, now = Date.now) {
     this.#settings = settings;
     this.#onRefresh = onRefresh;
     this.#now = now;
-    this.#fetchedAt = now();
-  }
-
-  /** Whether a token that this key verified is still accepted. */
-  accepts(key: UsableKey): boolean {
-    return this.#isUsable && this.#keys.includes(key);
+    this.current = new CurrentKeys(now);
   }
 
   /** Seconds since the keys were last fetched. Before the first fetch: since this key set was created. */
   get age(): number {
-    return Math.max(this.#now() - this.#fetchedAt, 0) / 1000;
+    return Math.max(this.current.ageMs, 0) / 1000;
   }
 
   /** Starts the refresh in the background, a tenth of a second later. */
   start(): void {
-    this.#isStarted = true;
+    this.isStarted = true;
     this.#refreshIn(FIRST_FETCH_AFTER_MS);
   }
 
   /** Ends the refresh, also one in progress. */
   stop(): void {
-    this.#isStarted = false;
+    this.isStarted = false;
     clearTimeout(this.#timer);
     this.#stopped.abort();
   }
 
-  /** Waits for an overdue refresh if none runs in the background, as in a process that was frozen. */
+  /** Waits for an overdue refresh. Only a set that is not refreshed in the background needs it: its process may be frozen. */
   refreshIfOverdue(): Promise<void> | undefined {
-    if (this.#isStarted || this.#keys.length === 0) return undefined;
-    const isOverdue = Math.abs(this.#now() - this.#fetchedAt) > this.#settings.jwksRefresh * 1000;
+    if (this.current.isEmpty) return undefined;
+    const isOverdue = Math.abs(this.current.ageMs) > this.#settings.jwksRefresh * 1000;
     return isOverdue && this.#pauseLeft() <= 0 ? this.#refresh() : undefined;
   }
 
@@ -101,16 +92,16 @@ export class KeySet {
    */
   async findKeys(header: TokenHeader): Promise<readonly UsableKey[]> {
     const { kid } = header;
-    if (!this.#isUsable || !this.#knows(kid)) {
+    if (!this.current.isUsable || !this.current.knows(kid)) {
       // One fetch at a time, with a pause between two, so that a storm of unknown keys does not reach the provider.
       if (this.#underWay || this.#pauseLeft() <= 0) await this.#refresh();
       else this.#refreshWithin(this.#pauseLeft());
     }
-    if (!this.#isUsable)
+    if (!this.current.isUsable)
       throw unavailable('the keys of the identity provider could not be fetched', this.#lastFailure);
-    if (!this.#knows(kid) && (this.#failures > 0 || this.#stopped.signal.aborted))
+    if (!this.current.knows(kid) && (this.#failures > 0 || this.#stopped.signal.aborted))
       throw unavailable("the token's key is not known and could not be fetched", this.#lastFailure);
-    return this.#matching(header);
+    return this.current.matching(header);
   }
 
   /**
@@ -119,34 +110,20 @@ export class KeySet {
    */
   async findChangedKeys(header: TokenHeader, tried: readonly UsableKey[]): Promise<readonly UsableKey[]> {
     // For an unknown `kid`, `findKeys` has fetched what it may.
-    if (!this.#knows(header.kid)) return [];
+    if (!this.current.knows(header.kid)) return [];
     const isUnderWay = this.#underWay !== undefined;
     const mayFetch = isUnderWay || this.#mismatchPauseLeft() <= 0;
     if (mayFetch) {
       this.#isForMismatch ||= !isUnderWay;
       await this.#refresh();
     }
-    const changed = this.#matching(header).filter((key) => !tried.includes(key));
+    const changed = this.current.matching(header).filter((key) => !tried.includes(key));
     // A fetch that had begun before may have missed the new key.
     if (changed.length === 0 && (isUnderWay || !mayFetch)) {
       this.#isForMismatch = true;
       this.#refreshWithin(this.#mismatchPauseLeft());
     }
     return changed;
-  }
-
-  #matching({ alg, kid }: TokenHeader): readonly UsableKey[] {
-    return this.#keys.filter(
-      ({ algorithm, jwk }) => algorithm === alg && (kid === undefined || jwk.kid === kid),
-    );
-  }
-
-  get #isUsable(): boolean {
-    return this.#keys.length > 0 && this.#now() - this.#fetchedAt < LIFETIME_MS;
-  }
-
-  #knows(kid: string | undefined): boolean {
-    return kid === undefined || this.#keys.some(({ jwk }) => jwk.kid === kid);
   }
 
   #pauseLeft(): number {
@@ -181,7 +158,7 @@ export class KeySet {
     this.#dueAt = Number.POSITIVE_INFINITY;
     this.#underWay ??= this.#fetchAndAdopt().finally(() => {
       this.#underWay = undefined;
-      if (this.#isStarted)
+      if (this.isStarted)
         this.#refreshIn(this.#failures > 0 ? this.#pauseLeft() : this.#settings.jwksRefresh * 1000);
     });
     return this.#underWay;
@@ -193,10 +170,9 @@ export class KeySet {
     this.#isForMismatch = false;
     if (isForMismatch) this.#mismatchedAt = this.#attemptedAt;
     try {
-      const hasChanged = this.#adopt(await fetchKeys(this.#settings, this.#stopped.signal));
+      const hasChanged = this.current.adopt(await fetchKeys(this.#settings, this.#stopped.signal));
       if (hasChanged) this.#mismatches = 0;
       else if (isForMismatch) this.#mismatches += 1;
-      this.#fetchedAt = this.#now();
       this.#failures = 0;
       this.refreshes.succeeded += 1;
       this.#onRefresh('succeeded', 0);
@@ -207,13 +183,5 @@ export class KeySet {
       this.refreshes.failed += 1;
       this.#onRefresh('failed', this.#failures, cause);
     }
-  }
-
-  #adopt(keys: readonly UsableKey[]): boolean {
-    const known = this.#byText;
-    const texts = keys.map((key) => [JSON.stringify(key.jwk), key] as const);
-    this.#byText = new Map(texts.map(([text, key]) => [text, known.get(text) ?? key]));
-    this.#keys = [...this.#byText.values()];
-    return this.#byText.size !== known.size || texts.some(([text]) => !known.has(text));
   }
 }

@@ -44,7 +44,7 @@ export class TokenVerifier {
    * @throws {Problem} unauthorized_error, service_unavailable_error; a returned promise rejects with them
    */
   verify(token: string, known?: VerifiedToken): ServicePrincipal | Promise<ServicePrincipal> {
-    const refreshed = this.#keySet.refreshIfOverdue();
+    const refreshed = this.#keySet.isStarted ? undefined : this.#keySet.refreshIfOverdue();
     return refreshed
       ? refreshed.then(() => this.#acceptOrProve(token, known))
       : this.#acceptOrProve(token, known);
@@ -64,7 +64,7 @@ export class TokenVerifier {
   }
 
   #isAccepted({ expiresAt, key }: VerifiedToken): boolean {
-    return Date.now() < expiresAt && this.#keySet.accepts(key);
+    return Date.now() < expiresAt && this.#keySet.current.accepts(key);
   }
 
   async #prove(token: string): Promise<ServicePrincipal> {
