@@ -91,6 +91,7 @@ export class Admission {
   #isPassScheduled = false;
   #hasAccepted = false;
   #passesToAccept = 0;
+  /** Runs while a caller has a turn: without it nothing is queued or paused. */
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: AdmissionOptions) {
@@ -106,8 +107,8 @@ export class Admission {
 
   /** Whether a request is admitted at once. If so, the caller must serve it. */
   admits({ response }: QueuedRequest): boolean {
-    const isQueued = this.#turns.queued > 0 || this.#options.inFlight.servedCount >= MAX_SERVED;
-    if (isQueued || this.#isFull) return false;
+    const hasQueue = this.#timer !== undefined && this.#turns.queued > 0;
+    if (hasQueue || this.#options.inFlight.servedCount >= MAX_SERVED || this.#isFull) return false;
     this.#limit?.begin(response);
     return true;
   }
@@ -122,6 +123,7 @@ export class Admission {
 
   /** Must be called after each response: its connection is not read at once while its caller has its share queued. */
   onAnswered(request: QueuedRequest): void {
+    if (!this.#timer) return;
     if (this.#turns.isPauseDue(request.caller)) this.#pauseAfter(request);
     this.#schedulePass();
   }
