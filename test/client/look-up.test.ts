@@ -103,7 +103,7 @@ test('on a terminal they write a table that no value controls, and JSON with --j
 test.each<[readonly string[], RegExp]>([
   [['get'], /^Name one user\. See: users get --help\n$/],
   [['get', 'a', 'b'], /^Name one user\. /],
-  [['get', 'a', '--by', 'name'], /^--by must be id or external_id or email\. /],
+  [['get', 'a', '--by', 'name'], /^--by must be id or email or external_id\. /],
   [['get', 'a', '--by', 'id'], /^query \/ids\/0 must /],
   [['get', '@@', '--by', 'email'], /^query \/email must /],
   [['get', 'a'.repeat(300)], /^422 Unprocessable Entity: /],
