@@ -44,6 +44,8 @@ type State = 'conflict' | 'equal' | 'refused';
 const MAX_CALLS = 16;
 const MAX_IDS = 100;
 const PAGE = 1000;
+/** A gateway that changes each ETag must not keep a run in a loop. */
+const MAX_ATTEMPTS = 20;
 
 /** Makes users equal to the lines of a file. All lines are compared before the first write. */
 export async function syncUsers(
@@ -71,6 +73,7 @@ export async function syncUsers(
   for (const message of failure ? [] : run.messages()) progress.say(message);
   if (signal.aborted) progress.say('Stopped. Run the same command again to continue.');
   else if (failure) progress.say(reasonOf(failure));
+  if (run.hasWritten && failure && !signal.aborted) progress.say('Run the same command again to continue.');
   if (dryRun) progress.say('Nothing is written (--dry-run). The counts are those of the intended writes.');
   const { created, updated, deactivated, equal, refused } = run.counts;
   progress.say(
@@ -121,6 +124,10 @@ class SyncRun {
     this.#options = options;
     this.#outputs = outputs;
     this.#map = new ColumnMap(options.columns, MEMBERS);
+  }
+
+  get hasWritten(): boolean {
+    return this.#isPlanned;
   }
 
   get count(): number {
@@ -323,7 +330,7 @@ class SyncRun {
     given: string | undefined,
     how: 'own' | 'adopted' | 'created' = 'own',
   ): Promise<void> {
-    for (let id = given; ; ) {
+    for (let [id, attempt] = [given, 1]; ; attempt += 1) {
       const read = id === undefined ? undefined : await this.#users.find(id);
       const isOwn =
         read && (how === 'adopted' ? read.external_id === undefined : this.#find(read) === line.position);
@@ -345,7 +352,7 @@ class SyncRun {
         if (how !== 'created') this.#note(isDeactivated ? 'deactivated' : 'updated');
         return;
       } catch (error) {
-        if (isProblem(error, 'precondition_failed_error') || isProblem(error, 'not_found_error')) continue;
+        if (isOvertaken(error) && attempt < MAX_ATTEMPTS) continue;
         const problem = isProblem(error, 'conflict_error')
           ? { ...taken('email'), ...error.problem }
           : refusalOf(error);
@@ -358,7 +365,7 @@ class SyncRun {
   }
 
   async #deactivateMissing(id: string): Promise<void> {
-    for (;;) {
+    for (let attempt = 1; ; attempt += 1) {
       const user = await this.#users.find(id);
       const isMissing = user?.is_active && user.external_id?.startsWith(this.#options.prefix);
       if (!isMissing || this.#find(user) !== undefined) return;
@@ -366,8 +373,7 @@ class SyncRun {
         await this.#change(user, { is_active: false }, true);
         return this.#note('deactivated');
       } catch (error) {
-        if (!isProblem(error, 'precondition_failed_error') && !isProblem(error, 'not_found_error'))
-          throw error;
+        if (!isOvertaken(error) || attempt === MAX_ATTEMPTS) throw error;
       }
     }
   }
@@ -477,7 +483,9 @@ class SyncRun {
 
   async #refuse(refusal: Refusal): Promise<void> {
     this.#states[refusal.position] ??= 'refused';
-    await this.#outputs.refusals.write(describeRefusal(refusal));
+    const writing = this.#outputs.refusals.write(describeRefusal(refusal));
+    // Without a reader of standard error, the run goes on and fails at the end.
+    await (this.#options.rejected === undefined ? writing.catch(() => {}) : writing);
     this.counts.refused += 1;
   }
 
@@ -516,6 +524,11 @@ function valuesOf(user: object = {}): Values {
     (name) => Object.hasOwn(values, name) && !(values[name] === null && LEFT.includes(name)),
   );
   return Object.fromEntries(names.map((name) => [name, values[name]]));
+}
+
+/** Whether another caller has changed or deleted the user since it was read. */
+function isOvertaken(error: unknown): boolean {
+  return isProblem(error, 'precondition_failed_error') || isProblem(error, 'not_found_error');
 }
 
 const LEFT: readonly string[] = ['email', 'is_active'];
