@@ -30,9 +30,9 @@ const BROKEN_LINES: readonly BrokenLine[] = [
     sentence: 'the role > of GET /api/v1/users/{id}/changes is users.read',
   },
   {
-    file: 'lib/auth/token-verifier.ts',
-    line: 'hasExpired = exp <=',
-    broken: 'hasExpired = exp <',
+    file: 'lib/auth/claims.ts',
+    line: 'Math.ceil(exp + clockTolerance)',
+    broken: 'Math.ceil(exp + clockTolerance + 1)',
     tests: 'test/auth/claims.test.ts',
     sentence: 'ends a token that was accepted before',
   },
