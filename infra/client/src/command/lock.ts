@@ -65,12 +65,14 @@ function temporaryName(): string {
 async function isHeld(name: string): Promise<boolean> {
   const link = temporaryName();
   symlinkSync(name, link);
+  const socket = connect(link);
   try {
-    await once(connect(link), 'connect');
+    await once(socket, 'connect');
     return true;
   } catch (error) {
     return !['ECONNREFUSED', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '');
   } finally {
+    socket.destroy();
     rmSync(link);
   }
 }
