@@ -91,13 +91,12 @@ export class TokenVerifier {
 /** The key that verifies the signature of a token. Without a `kid` several keys may match, and jose takes one. */
 async function findSigner(keys: readonly UsableKey[], token: string): Promise<UsableKey | undefined> {
   for (const key of keys) {
-    const isVerified = await compactVerify(token, key.imported, {
-      algorithms: [...listNames(key.algorithm)],
-    }).then(
-      () => true,
-      () => false,
-    );
-    if (isVerified) return key;
+    try {
+      await compactVerify(token, key.imported, { algorithms: [...listNames(key.algorithm)] });
+      return key;
+    } catch {
+      // Another key may verify it.
+    }
   }
   return undefined;
 }
