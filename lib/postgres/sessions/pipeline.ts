@@ -47,6 +47,7 @@ export class Pipeline implements RowReceiver {
   isBroken = false;
   readonly #areNamed: boolean;
   readonly #isPostgres: boolean;
+  readonly #seesEndOfClient: boolean;
   readonly #listener: PipelineListener;
   readonly #prepared = new Map<StatementText, Prepared>();
   readonly #sent: Sent[] = [];
@@ -61,6 +62,7 @@ export class Pipeline implements RowReceiver {
     // A named statement keeps its plan, which may read a whole table that was empty, unless `enable_seqscan` is off.
     this.#areNamed = hasOwnSessions;
     this.#isPostgres = isPostgres;
+    this.#seesEndOfClient = !isPostgres && settings.pooler === 'none';
     this.#listener = listener;
     session.receiver = this;
     const onEnd = () => {
@@ -82,9 +84,8 @@ export class Pipeline implements RowReceiver {
     return this.#sent[0]?.statement.isGivenUp === true;
   }
 
-  /** Whether statements may be sent over it. */
   get isUsable(): boolean {
-    return !this.isBroken && !this.isStuck;
+    return !this.isBroken && !this.isStuck && this.session.connection.stream.writable;
   }
 
   get isWriting(): boolean {
@@ -103,8 +104,13 @@ export class Pipeline implements RowReceiver {
     const prepared = this.#prepare(text);
     this.#execute(text, values);
     this.#messages.push(serialize.sync());
-    const incomplete = lockTimeout === undefined ? 1 : 2;
-    this.#sent.push({ statement, prepared, rows: [], incomplete, tag: '' });
+    this.#sent.push({
+      statement,
+      prepared,
+      rows: [],
+      incomplete: lockTimeout === undefined ? 1 : 2,
+      tag: '',
+    });
     this.#awaitResponse();
     this.#unwritten += 1;
     if (this.#unwritten === 1) atEndOfPass(() => this.#write());
@@ -112,7 +118,8 @@ export class Pipeline implements RowReceiver {
 
   /**
    * The session stays in use until PostgreSQL has ended the statement, whose late response is discarded. A write may wait
-   * for its commit. If PostgreSQL does not show that it runs the statement, the session is closed: at once for a read.
+   * for its commit. If PostgreSQL does not show that it runs it, the session is closed: at once for a read. A distributed
+   * engine has no time limit for the statement, and ends it when it sees that the client has ended its side.
    */
   giveUp(statement: PendingStatement): void {
     const close = () => {
@@ -123,6 +130,7 @@ export class Pipeline implements RowReceiver {
     };
     if (statement.text.isRead) close();
     else setTimeout(close, MAX_UNSEEN_MS).unref();
+    if (this.#seesEndOfClient) this.session.connection.stream.end();
   }
 
   #prepare(text: StatementText): Prepared {
