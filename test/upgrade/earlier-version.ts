@@ -5,7 +5,7 @@ import { openFolder } from '../stage/project-copy.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** How git finds the commits of versions: see RELEASING.md. */
+/** How git finds the commits of versions: see CHANGELOG.md. */
 const COMMITS = {
   '1.0.0': ['214abf8b8816f6da52832c0c201a2124416be05c'],
   '1.2.0': ['--grep', '^Release 1.2.0$'],
