@@ -145,10 +145,10 @@ class SyncRun {
   }
 
   async toEnd(): Promise<void> {
-    const { deactivateMissing, dryRun, maxDeactivated } = this.#options;
+    const { dryRun, maxDeactivated } = this.#options;
     const hasRefusals = await this.#readAll();
     await this.#compareAll();
-    if (!deactivateMissing || this.unreadable) this.#missing = [];
+    if (this.unreadable) this.#missing = [];
     // Lines that are all equal are not read again.
     const isDone = !hasRefusals && this.counts.equal === this.#positions.size;
     if (!isDone) await this.#plan();
@@ -206,12 +206,12 @@ class SyncRun {
 
   /** Compares the users of the service with the lines. */
   async #compareAll(): Promise<void> {
-    const { by, prefix, reactivate } = this.#options;
+    const { by, prefix, reactivate, deactivateMissing } = this.#options;
     for await (const user of this.#users.list({ limit: PAGE }, { signal: this.#outputs.signal })) {
       const isCounted = user.is_active && (by === 'email' || user.external_id?.startsWith(prefix) === true);
       if (isCounted) this.#active += 1;
       const position = this.#find(user);
-      if (position === undefined && isCounted) this.#missing.push(user.id);
+      if (position === undefined && isCounted && deactivateMissing) this.#missing.push(user.id);
       if (position === undefined || this.#states[position]) continue;
       const members = this.#members[position] ?? 0;
       const isLeft = !user.is_active && (members & HAS_STATE) === 0;
@@ -296,6 +296,8 @@ class SyncRun {
       if (this.#failure || this.#outputs.signal.aborted) return;
       const id = line && this.#changed.get(line.position);
       if (line && id !== undefined) await this.#start(() => this.#write(line, id));
+      // A run that is killed leaves few such users active, because the next one counts them as deactivated.
+      else if (line?.values.is_active === false) await this.#start(() => this.#create([line]));
       else if (line) yield [line];
     }
     this.#source.refuseChange();
