@@ -109,6 +109,9 @@ export function readArguments([name, ...args]: readonly string[]) {
   }
 }
 
+/** The options of a command. What they mean is in its help. */
+export type OptionsOf<Command> = Readonly<Extract<ReturnType<typeof readArguments>, { name: Command }>>;
+
 /** The options of a command that reads a file of users. */
 const OF_FILES = {
   format: text,

@@ -1,26 +1,17 @@
 import { USER_FORMATS } from '../checks.ts';
 import { foldEmail, type User, type Users } from '../users.ts';
+import type { OptionsOf } from './arguments.ts';
 import { DigestTable } from './digest-table.ts';
 import { EXIT, type ExitCode, Failure } from './failure.ts';
 import { ColumnMap } from './files/columns.ts';
 import { type Entry, faultsOf, nameOf, type Place } from './files/entry.ts';
-import { type FileOptions, readUsers } from './files/reader.ts';
+import { readUsers } from './files/reader.ts';
 import { Source } from './files/source.ts';
 import { hash } from './hash.ts';
 import { openStandardOutput } from './output.ts';
 import type { Progress } from './progress.ts';
 import type { Stop } from './stop.ts';
 import { faultOfKey, findByKey, type UserKey } from './user-keys.ts';
-
-/** What is compared. */
-export type DiffOptions = FileOptions & {
-  /** The member by which every line is matched; without it, the first of id, external_id and email that a line has. */
-  readonly by: UserKey | undefined;
-  /** Whether the service may have users that the file does not have. */
-  readonly subset: boolean;
-  /** Whether a file without a line is right. */
-  readonly allowEmpty: boolean;
-};
 
 type Values = Readonly<Record<string, unknown>>;
 /** A user of the file, and the member by which it is matched. */
@@ -39,7 +30,7 @@ const PAGE = 1000;
  */
 export async function diffUsers(
   users: Users,
-  options: DiffOptions,
+  options: OptionsOf<'diff'>,
   progress: Progress,
   { soon: signal }: Stop,
 ): Promise<ExitCode> {

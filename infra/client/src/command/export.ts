@@ -1,17 +1,10 @@
 import { isatty } from 'node:tty';
 import type { Users } from '../users.ts';
+import type { OptionsOf } from './arguments.ts';
 import { EXIT, type ExitCode, Failure } from './failure.ts';
 import { openOutput, openStandardOutput } from './output.ts';
 import type { Progress } from './progress.ts';
 import type { Stop } from './stop.ts';
-
-/** Where the users and the cursor go. */
-export type ExportOptions = {
-  /** A path. Without it the users go to standard output. */
-  readonly out: string | undefined;
-  /** The path for the cursor of the changes after the export. */
-  readonly cursor: string | undefined;
-};
 
 /** In characters: how much is written at a time. */
 const CHUNK = 262_144;
@@ -23,7 +16,7 @@ const PAGE = 1000;
  */
 export async function exportUsers(
   users: Users,
-  { out, cursor }: ExportOptions,
+  { out, cursor }: OptionsOf<'export'>,
   progress: Progress,
   { soon: signal }: Stop,
 ): Promise<ExitCode> {

@@ -2,26 +2,17 @@ import { isatty } from 'node:tty';
 import { PAGE } from '../feed.ts';
 import { isProblem, WrongValue } from '../problem.ts';
 import type { Users } from '../users.ts';
+import type { OptionsOf } from './arguments.ts';
 import { cursorExpired, readCursor, wrongCursor } from './cursor-file.ts';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
 import { openStandardOutput, replaceFile } from './output.ts';
 import type { Progress } from './progress.ts';
 import type { Stop } from './stop.ts';
 
-/** Which changes are followed, and how long. */
-export type FollowOptions = {
-  /** The path of the file with the cursor. */
-  readonly cursor: string;
-  /** Whether to end at the latest change. */
-  readonly once: boolean;
-  /** In seconds: how long a request waits for changes. */
-  readonly wait: number;
-};
-
 /** Writes the changes after the cursor to standard output, and replaces the cursor after each page of them. */
 export async function followChanges(
   users: Users,
-  { cursor: path, once, wait }: FollowOptions,
+  { cursor: path, once, wait }: OptionsOf<'follow'>,
   progress: Progress,
   { soon: signal }: Stop,
 ): Promise<ExitCode> {

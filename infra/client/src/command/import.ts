@@ -1,25 +1,16 @@
 import { isProblem, type Problem } from '../problem.ts';
 import { type BatchResult, isSameEmail, type NewUser, type User, type Users } from '../users.ts';
+import type { OptionsOf } from './arguments.ts';
 import { type Batch, createItems, keyOf, readBatches } from './batches.ts';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
 import { ColumnMap, visible } from './files/columns.ts';
 import type { Entry, Item, Refusal } from './files/entry.ts';
-import { type FileOptions, readUsers } from './files/reader.ts';
+import { readUsers } from './files/reader.ts';
 import { Source } from './files/source.ts';
 import { type Output, openOutput, openStandardError } from './output.ts';
 import type { Progress } from './progress.ts';
 import { describe, describeRefusal } from './refusal.ts';
 import type { Stop } from './stop.ts';
-
-/** What is imported, and how. */
-export type ImportOptions = FileOptions & {
-  /** The path for refused lines. Without it they go to standard error. */
-  readonly rejected: string | undefined;
-  /** The path for lines whose users exist, if they are written. */
-  readonly existing: string | undefined;
-  /** Whether a file without a line is right. */
-  readonly allowEmpty: boolean;
-};
 
 /** What becomes of a line. `found` has the users that have its values, and `isActive` an inactive line's active user. */
 type Outcome =
@@ -41,7 +32,7 @@ const MAX_NAMES = 20;
 /** Creates the users of a file. Running it again with the same file creates nothing twice. */
 export async function importUsers(
   users: Users,
-  options: ImportOptions,
+  options: OptionsOf<'import'>,
   progress: Progress,
   stop: Stop,
 ): Promise<ExitCode> {

@@ -2,23 +2,18 @@ import { isatty } from 'node:tty';
 import { isProblem, WrongValue } from '../problem.ts';
 import { faultOfParameter } from '../service-response.ts';
 import type { User, Users } from '../users.ts';
+import type { OptionsOf } from './arguments.ts';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
 import { openStandardOutput } from './output.ts';
 import type { Stop } from './stop.ts';
 import { findByKey, type UserKey } from './user-keys.ts';
 
-/** Which user is written. Without `by`, the form of the text decides. `json` is for a terminal, too. */
-export type GetOptions = {
-  readonly text: string;
-  readonly by: UserKey | undefined;
-  readonly json: boolean;
-};
-
-/** The user whose changes are written. */
-export type ChangesOptions = { readonly id: string; readonly json: boolean };
-
-/** Writes one user. */
-export async function getUser(users: Users, { text, by, json }: GetOptions, stop: Stop): Promise<ExitCode> {
+/** Writes one user. Without `by`, the form of the text decides. */
+export async function getUser(
+  users: Users,
+  { text, by, json }: OptionsOf<'get'>,
+  stop: Stop,
+): Promise<ExitCode> {
   return report(stop, json, async (signal) => {
     const own: UserKey | undefined = isId(text) ? 'id' : text.includes('@') ? 'email' : undefined;
     const find = (key: UserKey) => findByKey(users, key, text, { signal });
@@ -33,7 +28,11 @@ export async function getUser(users: Users, { text, by, json }: GetOptions, stop
 }
 
 /** Writes the changes of one user. */
-export async function listChanges(users: Users, { id, json }: ChangesOptions, stop: Stop): Promise<ExitCode> {
+export async function listChanges(
+  users: Users,
+  { id, json }: OptionsOf<'changes'>,
+  stop: Stop,
+): Promise<ExitCode> {
   if (!isId(id)) throw new Failure('The id must be a UUID', EXIT.wrongUse);
   return report(stop, json, async (signal) => {
     const lines: object[] = [];

@@ -3,11 +3,9 @@ import { request as requestByHttp } from 'node:http';
 import { request as requestByHttps } from 'node:https';
 import { VERSION } from '../checks.ts';
 import { isAddress } from '../problem.ts';
+import type { OptionsOf } from './arguments.ts';
 import type { Variables } from './connection.ts';
 import { EXIT, Failure } from './failure.ts';
-
-/** The URL of the receiver, and whether one on another machine may be reached without TLS. */
-export type ReceiverOptions = { readonly to: string | undefined; readonly allowHttp: boolean };
 
 /** A receiver, and the keys of the signatures. */
 export type Receiver = { readonly url: URL; readonly keys: readonly Buffer[] };
@@ -25,7 +23,7 @@ const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
  *
  * @throws {Failure} that names every missing or wrong setting. It has no part of the URL but its origin.
  */
-export function readReceiver({ to, allowHttp }: ReceiverOptions, variables: Variables): Receiver {
+export function readReceiver({ to, allowHttp }: OptionsOf<'relay'>, variables: Variables): Receiver {
   const faults: string[] = [];
   const text = (to ?? variables.USERS_RELAY_URL ?? '').trim();
   const url = isAddress(text) ? new URL(text) : undefined;

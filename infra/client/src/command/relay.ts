@@ -5,30 +5,15 @@ import type { Change } from '../feed.ts';
 import { isProblem, UnexpectedAnswer } from '../problem.ts';
 import { parseRetryAfter } from '../retries.ts';
 import type { Users } from '../users.ts';
+import type { OptionsOf } from './arguments.ts';
 import { cursorExpired, MAX_CURSOR_LENGTH, readCursor, wrongCursor } from './cursor-file.ts';
 import { EXIT, Failure, reasonOf } from './failure.ts';
 import { takeLock } from './lock.ts';
 import { type Output, openOutput } from './output.ts';
 import { findPlace, nameBeside } from './place.ts';
 import type { Progress } from './progress.ts';
-import { type Receiver, type ReceiverOptions, send } from './receiver.ts';
+import { type Receiver, send } from './receiver.ts';
 import type { Stop } from './stop.ts';
-
-/** Which changes are sent, and how. */
-export type RelayOptions = ReceiverOptions & {
-  /** The path of the file with the cursor, and where to begin if it does not exist. */
-  readonly cursor: string;
-  readonly from: 'now' | 'oldest' | undefined;
-  /** Maximum number of changes that are sent at the same time. */
-  readonly parallel: number;
-  /** In seconds: how long a request waits for changes. */
-  readonly wait: number;
-  readonly withUser: boolean;
-  /** The path of the lock, if it is not beside the cursor. */
-  readonly lock: string | undefined;
-  /** The path of the file for refused changes, if they are passed. */
-  readonly skipRefused: string | undefined;
-};
 
 /** Maximum number of changes that come again after a kill. */
 const PAGE_SIZE = 100;
@@ -47,7 +32,7 @@ const MAX_PASSED_CHANGES = 2;
 
 type Given = Receiver & {
   readonly users: Users;
-  readonly options: RelayOptions;
+  readonly options: OptionsOf<'relay'>;
   readonly progress: Progress;
   readonly stop: Stop;
 };
