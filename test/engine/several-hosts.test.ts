@@ -6,7 +6,6 @@ import { errorResponse, messageOf, messagesThrough, READY_FOR_QUERY } from '../s
 import { startProxy, type TcpProxy } from '../stage/proxy.ts';
 import { probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { type Address, migrateAlone, serviceOver } from '../stage/service-over.ts';
-import { answerAtStart } from '../stage/session-start.ts';
 import { times } from '../stage/times.ts';
 import { until } from '../stage/until.ts';
 
@@ -138,7 +137,9 @@ test('no standby serves reads while the first host requires a mechanism that the
   const [proxy] = (await proxiesOf(one)) as [TcpProxy];
   await takesNoWrites(other);
   const service = await start([proxy, other]);
-  answerAtStart(proxy, messageOf('R', '\0\0\0\x0aSCRAM-SHA-512\0\0'));
+  proxy.answersThrough(() =>
+    messagesThrough((type) => (type === 'R' ? messageOf('R', '\0\0\0\x0aSCRAM-SHA-512\0\0') : undefined)),
+  );
   proxy.cutAll();
 
   for (let asked = 0; asked < 5; asked += 1)
