@@ -34,9 +34,9 @@ class ItemQueue {
   readonly waiting = new ChurningSet<BatchItem>();
   /** Whether a batch is taken from the waiting items at the end of this pass of the event loop. */
   isScheduled = false;
-  /** Those in progress, and those among them that are late. */
-  readonly batches = new Set<Batch>();
-  readonly late = new Set<Batch>();
+  /** Numbers of batches in progress, and of those among them that are late. */
+  batches = 0;
+  late = 0;
 }
 
 const MAX_READS = 256;
@@ -88,7 +88,7 @@ export class Batcher implements Executor {
   #schedule(queue: ItemQueue): void {
     const { waiting, isScheduled, batches, late } = queue;
     const { areWrites, maxBatches } = this.#options;
-    const isFull = batches.size >= maxBatches || (areWrites && batches.size > late.size);
+    const isFull = batches >= maxBatches || (areWrites && batches > late);
     if (isScheduled || isFull || waiting.size === 0) return;
     queue.isScheduled = true;
     atEndOfPass(() => this.#sendBatch(queue));
@@ -96,19 +96,23 @@ export class Batcher implements Executor {
 
   #sendBatch(queue: ItemQueue): void {
     queue.isScheduled = false;
-    const batch = this.#takeBatch(queue.waiting);
-    queue.batches.add(batch);
+    let [counted, late] = [1, 0];
+    queue.batches += counted;
     const timer = setTimeout(() => {
-      queue.late.add(batch);
+      late = 1;
+      queue.late += late;
       this.#schedule(queue);
     }, LATE_MS);
     const onEnd = () => {
       clearTimeout(timer);
-      queue.batches.delete(batch);
-      queue.late.delete(batch);
+      queue.batches -= counted;
+      queue.late -= late;
+      [counted, late] = [0, 0];
       this.#schedule(queue);
     };
-    void this.#carryOut(batch, { onLate: onEnd }).then(onEnd);
+    // Reads are sent again instead.
+    const options = this.#options.areWrites ? { onLate: onEnd } : undefined;
+    void this.#carryOut(this.#takeBatch(queue.waiting), options).then(onEnd);
     this.#schedule(queue);
   }
 

@@ -3,8 +3,7 @@ import type { Tracing } from '../observability/telemetry.ts';
 import type { Settings } from '../settings/settings.ts';
 import { createExecutors } from './executors.ts';
 import type { Executors, SenderOptions } from './sender.ts';
-import type { SessionExecutor } from './session-executor.ts';
-import { maxWaitingStatements, PostgresHosts } from './sessions/index.ts';
+import { maxWaitingStatements, PostgresHosts, SessionPool } from './sessions/index.ts';
 import { Statements } from './statements.ts';
 
 type Options = Pick<SenderOptions, 'latestMigration'> & {
@@ -20,14 +19,14 @@ export class Database {
   readonly statements: Statements;
   readonly executors: Executors;
   readonly hosts: PostgresHosts;
-  /** The executors that have sessions. */
-  readonly #pools = new Set<SessionExecutor>();
+  readonly #pool: SessionPool;
   readonly #maxWaiting: number;
 
   /** Opens no session. The first statement does. */
   constructor(settings: Settings['postgres'], { log, tracing, latestMigration }: Options = {}) {
     this.hosts = new PostgresHosts(settings, log);
-    this.executors = createExecutors(settings, this.hosts, this.#pools);
+    this.#pool = new SessionPool(settings, this.hosts);
+    this.executors = createExecutors(settings, this.#pool);
     this.#maxWaiting = maxWaitingStatements(settings);
     const spans = tracing?.createDatabaseSpans(settings.database, () => this.hosts.inUse);
     const { executors, hosts } = this;
@@ -36,15 +35,11 @@ export class Database {
 
   /** Numbers of sessions, without that of the readiness check, and of statements that wait, also to be batched. */
   sessions(): { readonly idle: number; readonly used: number; readonly waitedFor: number } {
-    let [idle, used, waitedFor] = [0, 0, 0];
-    for (const pool of this.#pools) {
-      if (pool === this.executors.readiness) continue;
-      idle += pool.sessions.idle;
-      used += pool.sessions.used;
-    }
-    for (const { waitingCount } of new Set([...Object.values(this.executors), ...this.#pools]))
+    const { readiness } = this.executors;
+    let waitedFor = 0;
+    for (const { waitingCount } of new Set([...Object.values(this.executors), ...this.#pool.users]))
       waitedFor += waitingCount;
-    return { idle, used, waitedFor };
+    return { ...this.#pool.countWithout(readiness), waitedFor };
   }
 
   /**
@@ -57,18 +52,18 @@ export class Database {
 
   /** Whether PostgreSQL has responded in any session within so many milliseconds. */
   hasResponded(milliseconds: number): boolean {
-    return [...this.#pools].some((pool) => pool.hasResponded(milliseconds));
+    return this.#pool.hasResponded(milliseconds);
   }
 
   /** Cancels all statements, and refuses later ones. */
   cancel(): void {
-    for (const pool of this.#pools) pool.cancel();
+    this.#pool.cancel();
   }
 
   /** Closes all sessions. Statements in progress are cancelled after this number of seconds. */
   async close(seconds: number): Promise<void> {
     const timer = setTimeout(() => this.cancel(), seconds * 1000);
-    await Promise.all([...this.#pools].map((pool) => pool.close()));
+    await this.#pool.close();
     clearTimeout(timer);
   }
 }

@@ -3,7 +3,7 @@ import { Batcher } from './batcher.ts';
 import { LockWaiters } from './lock-waiters.ts';
 import type { Executors } from './sender.ts';
 import { SessionExecutor } from './session-executor.ts';
-import { engineProfile, type PostgresHosts } from './sessions/index.ts';
+import { engineProfile, type SessionPool } from './sessions/index.ts';
 
 /** With a smaller pool, each statement has a session to itself. */
 const MIN_SHARED_POOL_SIZE = 4;
@@ -17,15 +17,11 @@ const READ_BATCHES = 2;
 /** Each write waits for the disk. Few share a session, so that none waits long behind one that waits for a lock. */
 const WRITE_DEPTH = 3;
 
-/** Creates the executor of each kind: see "Sessions" in README.md. Those that have sessions are added to `peers`. */
-export function createExecutors(
-  settings: Settings['postgres'],
-  hosts: PostgresHosts,
-  peers: Set<SessionExecutor>,
-): Executors {
+/** Creates the executor of each kind: see "Sessions" in README.md.  */
+export function createExecutors(settings: Settings['postgres'], pool: SessionPool): Executors {
   const { poolSize } = settings;
   const create = (maxSessions: number, depth: number) =>
-    new SessionExecutor(settings, hosts, { maxSessions, depth, peers });
+    new SessionExecutor(pool, settings.poolTimeout, maxSessions, depth);
   const readiness = create(1, 1);
   // Without the session's `lock_timeout`, a statement that waits for a lock would hold up the others of its session.
   if (!engineProfile(settings).hasOwnSessions || poolSize < MIN_SHARED_POOL_SIZE) {

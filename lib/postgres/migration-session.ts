@@ -5,8 +5,8 @@ import {
   DeadSessionWatch,
   type EngineProfile,
   engineProfile,
+  PostgresClient,
   PostgresHosts,
-  Session,
 } from './sessions/index.ts';
 
 /** All users of a table queue behind a change of it that waits for the table's lock. */
@@ -41,10 +41,10 @@ export type SendSql = <Row>(statement: RawBuilder<Row>) => Promise<readonly Row[
 export class MigrationSession {
   readonly engine: EngineProfile;
   readonly #postgres: Settings['postgres'];
-  readonly #session: Session;
+  readonly #session: PostgresClient;
   #sent = '';
 
-  private constructor(postgres: Settings['postgres'], session: Session) {
+  private constructor(postgres: Settings['postgres'], session: PostgresClient) {
     this.engine = engineProfile(postgres);
     this.#postgres = postgres;
     this.#session = session;
@@ -54,7 +54,7 @@ export class MigrationSession {
   static async open(postgres: Settings['postgres'], signal?: AbortSignal): Promise<MigrationSession> {
     const { host } = await new PostgresHosts(postgres).find();
     signal?.throwIfAborted();
-    const session = new Session(postgres, host, SESSION);
+    const session = new PostgresClient(postgres, host, SESSION);
     const end = () => session.abandon();
     signal?.addEventListener('abort', end, { once: true });
     session.once('end', () => signal?.removeEventListener('abort', end));
@@ -77,7 +77,7 @@ export class MigrationSession {
 
   /** Asks in another session. The parameters $1 and $2 are the pid and the last text of this one. */
   async askAside(text: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
-    const asking = new Session(this.#postgres, this.#session.at);
+    const asking = new PostgresClient(this.#postgres, this.#session.at);
     try {
       await asking.openInTime();
       return (await asking.query({ text, values: [this.#session.processID, this.#sent] })).rows;

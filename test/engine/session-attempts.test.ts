@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { Session } from '../../lib/postgres/sessions/session.ts';
+import type { PostgresClient } from '../../lib/postgres/sessions/postgres-client.ts';
 import { SessionAttempts } from '../../lib/postgres/sessions/session-attempts.ts';
 
 test('while every second attempt to connect fails, at most five attempts per second fail', async () => {
@@ -16,9 +16,9 @@ test('while every second attempt to connect fails, at most five attempts per sec
   };
   const attempts = new SessionAttempts(() => {});
   const openTen = (): Promise<unknown> =>
-    Promise.allSettled(Array.from({ length: 10 }, () => attempts.open({ openInTime } as Session))).then(
-      openTen,
-    );
+    Promise.allSettled(
+      Array.from({ length: 10 }, () => attempts.open({ openInTime } as PostgresClient)),
+    ).then(openTen);
   void openTen();
   await vi.advanceTimersByTimeAsync(2500);
 

@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Settings } from '../../settings/settings.ts';
+import { PostgresClient } from './postgres-client.ts';
 import { Session } from './session.ts';
 
 const CHECK_INTERVAL_MS = 100;
@@ -28,7 +29,7 @@ const DEAD = 'the connection is dead: PostgreSQL has no statement of it in progr
 export class DeadSessionWatch {
   readonly #postgres: Settings['postgres'];
   readonly #onSilence: () => void;
-  readonly #watched = new Set<Session>();
+  readonly #watched = new Set<PostgresClient>();
   #timer: NodeJS.Timeout | undefined;
   #askedAt = Number.NEGATIVE_INFINITY;
   /** The check belongs to no request. */
@@ -40,7 +41,7 @@ export class DeadSessionWatch {
     this.#onSilence = onSilence;
   }
 
-  add(session: Session): void {
+  add(session: PostgresClient): void {
     if (session.serverStarted === undefined) return;
     this.#watched.add(session);
     session.once('end', () => this.#watched.delete(session));
@@ -62,16 +63,15 @@ export class DeadSessionWatch {
   }
 
   /** Closes those of these suspects that are dead. They are at one host. */
-  async #closeDead(suspects: readonly Session[], since: number): Promise<void> {
+  async #closeDead(suspects: readonly PostgresClient[], since: number): Promise<void> {
     const idle = await this.#findIdle(suspects).catch(() => undefined);
     if (!idle) return this.#onSilence();
     await sleep(READ_DELAY_MS);
     const silent = idle.filter(({ awaitsResponse, heardAt }) => awaitsResponse && heardAt < since);
-    const late = silent.filter(({ receiver, isLate }) => receiver?.isWriting && !isLate);
-    for (const session of late) session.waitForLateWrite();
-    const dead = silent.filter((session) => !late.includes(session));
+    const dead = silent.filter((session) => !mayBeLate(session) || !session.isWriting);
+    for (const session of silent) if (!dead.includes(session)) (session as Session).leave('late');
     if (dead.length === 0) return;
-    const isSilent = (session: Session) =>
+    const isSilent = (session: PostgresClient) =>
       !session.awaitsResponse && session.heardAt <= since - MAX_SILENCE_MS;
     for (const session of [...this.#watched].filter(isSilent).concat(dead)) session.abandon(DEAD);
   }
@@ -80,9 +80,9 @@ export class DeadSessionWatch {
    * Those that PostgreSQL shows as idle twice. A name may lead to several servers: one that started at another time says
    * nothing. @throws if PostgreSQL cannot be asked
    */
-  async #findIdle(suspects: readonly Session[]): Promise<readonly Session[]> {
-    const [{ at }] = suspects as readonly [Session];
-    const asking = new Session(this.#postgres, at);
+  async #findIdle(suspects: readonly PostgresClient[]): Promise<readonly PostgresClient[]> {
+    const [{ at }] = suspects as readonly [PostgresClient];
+    const asking = new PostgresClient(this.#postgres, at);
     const limit = setTimeout(() => asking.abandon(), TIME_LIMIT_MS);
     try {
       await asking.openInTime();
@@ -98,7 +98,10 @@ export class DeadSessionWatch {
 }
 
 /** With `SET role` PostgreSQL hides the state of a session, but shows its locks. */
-async function idleOf(suspects: readonly Session[], asking: Session): Promise<readonly Session[]> {
+async function idleOf(
+  suspects: readonly PostgresClient[],
+  asking: PostgresClient,
+): Promise<readonly PostgresClient[]> {
   if (suspects.length === 0) return [];
   const { rows } = await asking.query(
     `select pid, coalesce(state, (select 'active' from pg_locks where pg_locks.pid = one.pid limit 1)) as state
@@ -111,9 +114,14 @@ async function idleOf(suspects: readonly Session[], asking: Session): Promise<re
 }
 
 /** Whether a response has been due for too long, and PostgreSQL has not shown lately that it runs the statement. */
-function isSuspect(session: Session, now: number): boolean {
-  const { awaitsResponse, heardAt, idleAt, seenRunningAt, receiver, isLate } = session;
-  const limit = receiver && !isLate ? MAX_SILENCE_MS : MAX_WRITE_SILENCE_MS;
+function isSuspect(session: PostgresClient, now: number): boolean {
+  const { awaitsResponse, heardAt, idleAt, seenRunningAt } = session;
+  const limit = mayBeLate(session) ? MAX_SILENCE_MS : MAX_WRITE_SILENCE_MS;
   const isSilent = awaitsResponse && now - Math.max(heardAt, idleAt) >= limit;
   return isSilent && now - seenRunningAt >= RUNNING_ASK_INTERVAL_MS;
+}
+
+/** Whether another session can take its place while it waits for a write. */
+function mayBeLate(session: PostgresClient): session is Session {
+  return session instanceof Session && session.state !== 'late';
 }

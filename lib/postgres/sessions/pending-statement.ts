@@ -60,7 +60,7 @@ export class PendingStatement {
   readonly values: readonly unknown[];
   /** A time of `performance.now()`. */
   readonly deadline: number;
-  readonly options: SendOptions;
+  readonly options: SendOptions | undefined;
   readonly queuedAt = performance.now();
   /** Only its deadline ends a statement that was sent. It is given up if its deadline passed without a response. */
   isSent = false;
@@ -69,7 +69,7 @@ export class PendingStatement {
   readonly response = this.#settle.promise;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(text: StatementText, values: readonly unknown[], deadline: number, options: SendOptions = {}) {
+  constructor(text: StatementText, values: readonly unknown[], deadline: number, options?: SendOptions) {
     this.options = options;
     this.text = text;
     this.values = values;

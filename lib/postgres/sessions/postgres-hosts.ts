@@ -5,7 +5,8 @@ import type { Settings } from '../../settings/settings.ts';
 import { DeadSessionWatch } from './dead-sessions.ts';
 import { engineProfile } from './engine-profile.ts';
 import { endsSession, isUnreachable, wasCutOff } from './faults.ts';
-import { connectTimeLimitMs, HostChanged, Session } from './session.ts';
+import { connectTimeLimitMs, PostgresClient } from './postgres-client.ts';
+import { HostChanged, Session } from './session.ts';
 import { SessionAttempts } from './session-attempts.ts';
 import type { PostgresHost, SessionParameters } from './session-config.ts';
 
@@ -33,7 +34,7 @@ export class PostgresHosts {
   readonly #attempts: ReadonlyMap<PostgresHost, SessionAttempts>;
   readonly #watch: DeadSessionWatch;
   readonly #sessions = new Set<Session>();
-  readonly #asking = new Map<PostgresHost, Session>();
+  readonly #asking = new Map<PostgresHost, PostgresClient>();
   /** Undefined when the hosts must be asked: at first, and after a session was lost. */
   #found: HostReport | undefined;
   #search: Promise<HostReport> | undefined;
@@ -91,7 +92,7 @@ export class PostgresHosts {
     await this.#attemptsAt(found.host).open(session);
     session.once('end', () => this.#onEnd(session));
     // The next session shows whether the host is still there.
-    session.on('error', () => session.isLeaving || this.#forget(session.at));
+    session.on('error', (fault) => fault instanceof HostChanged || this.#forget(session.at));
     session.connection.on('parameterStatus', () => this.#onReport(session));
     this.#sessions.add(session);
     this.#watch.add(session);
@@ -172,8 +173,8 @@ export class PostgresHosts {
     }
   }
 
-  async #openToAsk(host: PostgresHost): Promise<Session> {
-    const session = new Session(this.#postgres, host);
+  async #openToAsk(host: PostgresHost): Promise<PostgresClient> {
+    const session = new PostgresClient(this.#postgres, host);
     session.once('end', () => this.#asking.get(host) === session && this.#asking.delete(host));
     await this.#attemptsAt(host).open(session);
     this.#asking.set(host, session);

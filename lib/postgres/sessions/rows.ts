@@ -12,7 +12,7 @@ export type ReceivedRow = { readonly bytes: Buffer; readonly at: number };
 export type Column = { readonly name: string; readonly read: (text: string) => unknown };
 
 /** Receives rows: `at` is the place of the first field in `received`. */
-export type RowReceiver = { readonly isWriting: boolean; takeRow(received: Received, at: number): void };
+export type RowReceiver = { takeRow(received: Received, at: number): void };
 
 const FIELD_COUNT_BYTES = 2;
 

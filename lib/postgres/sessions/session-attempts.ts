@@ -1,11 +1,11 @@
-import type { Session } from './session.ts';
+import type { PostgresClient } from './postgres-client.ts';
 
 /** Maximum number of attempts at one host: per second while they fail, and at the same time while they succeed. */
 const MAX_PER_SECOND = 5;
 const SECOND_MS = 1000;
 const PAUSE_MS = SECOND_MS / MAX_PER_SECOND;
 
-type Queued = PromiseWithResolvers<void> & { readonly session: Session };
+type Queued = PromiseWithResolvers<void> & { readonly session: PostgresClient };
 
 /** Attempts to connect to one host. Those that wait when an attempt begins share its failure. */
 export class SessionAttempts {
@@ -24,7 +24,7 @@ export class SessionAttempts {
   }
 
   /** Opens the session when an attempt may begin. @throws its failure, or that of the attempt that it waited for */
-  open(session: Session): Promise<void> {
+  open(session: PostgresClient): Promise<void> {
     const queued = { session, ...Promise.withResolvers<void>() };
     this.#queue.push(queued);
     this.#beginNext();

@@ -1,195 +1,298 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import PgClient from 'pg/lib/client.js';
+import type { FieldDef } from 'pg';
+import { serialize } from 'pg-protocol';
 import type { Settings } from '../../settings/settings.ts';
+import { atEndOfPass } from './end-of-pass.ts';
 import { engineProfile } from './engine-profile.ts';
-import { endsSession, withCode } from './faults.ts';
-import { shareKeys } from './password-key.ts';
-import { type RowReceiver, takeRows } from './rows.ts';
-import { type PostgresHost, SESSION, type SessionParameters, sessionConfig } from './session-config.ts';
+import { endsSession, isIdleTimeout, isStalePlan, UnexpectedMessage, withCode } from './faults.ts';
+import { encodeParameter } from './parameters.ts';
+import { nameStatement, type PendingStatement, type StatementText } from './pending-statement.ts';
+import { PostgresClient } from './postgres-client.ts';
+import { type Column, checkColumns, type Received, type Row, type RowReceiver, readRow } from './rows.ts';
+import type { PostgresHost, SessionParameters } from './session-config.ts';
 
-type Postgres = Settings['postgres'];
+/** The states of a session. `SessionPool` has their diagram. */
+export type SessionState = 'opening' | 'idle' | 'busy' | 'stuck' | 'leaving' | 'late' | 'closed';
 
-/** PostgreSQL closes the connection of a session that ends within this time, if it is not lost. */
-const MAX_CLOSING_MS = 100;
+/** A prepared statement of this session: its columns, or why it could not be prepared. All its uses share this object. */
+type Prepared = { columns: readonly Column[]; fault?: unknown };
 
-const RESPONSE_POLL_MS = 5;
+/** A statement without a response, the number of its incomplete commands, and the tag of the last complete one. */
+type Sent = {
+  readonly statement: PendingStatement;
+  readonly prepared: Prepared;
+  readonly rows: Row[];
+  incomplete: number;
+  tag: string;
+};
 
-/** How long opening a session may take. A host that needs longer counts as out of reach. */
-export function connectTimeLimitMs({ poolTimeout }: Pick<Postgres, 'poolTimeout'>): number {
-  return Math.min(Math.max(poolTimeout, 1), 5) * 1000;
-}
+/** What a session reports. It has not sent these statements. */
+export type SessionListener = {
+  move(session: Session, state: SessionState): void;
+  onResponse(session: Session): void;
+  onNotSent(session: Session, statements: readonly PendingStatement[]): void;
+};
 
-/** A session with PostgreSQL, by pg's client in JavaScript. */
-export class Session extends PgClient {
-  readonly at: PostgresHost;
+/** Limits waits for locks until the next Sync, which ends the transaction. It has neither columns nor rows. */
+const LIMIT_LOCK_WAITS: StatementText = {
+  ...nameStatement("select where set_config('lock_timeout', $1, true) is null"),
+  isRead: true,
+};
+
+/** For how long the session of a write that was given up stays open if PostgreSQL does not show that it runs the write. */
+const MAX_UNSEEN_MS = 30_000;
+
+/** For how long it counts that PostgreSQL runs the statement. The watch for dead sessions asks every two seconds. */
+const MAX_SEEN_MS = 5000;
+
+/**
+ * A backend of PostgreSQL, which gets statements without a wait for earlier responses. For pg, the session itself is a query
+ * that is submitted again and again.
+ */
+export class Session extends PostgresClient implements RowReceiver {
+  /** Only `SessionPool.move` changes it. */
+  state: SessionState = 'opening';
   readonly lockTimeout: string | undefined;
-  /** Whether the session ends after the statements in progress, because another host is in use. */
-  isLeaving = false;
-  /** Whether its write has not begun at PostgreSQL in the time of reads. It takes no statement, and others replace it. */
-  isLate = false;
-  readonly #reported = new Map<string, string>();
-  readonly #postgres: Postgres;
-  /** The fault of PostgreSQL or of the connection that ends it. */
-  #fault: unknown;
-  #abandoned: { readonly reason: unknown } | undefined;
-  #ending: Promise<void> | undefined;
-  /** Receives each row in place of pg. */
-  receiver: RowReceiver | undefined;
-  /** When its PostgreSQL started, which distinguishes servers. Undefined if `processID` says nothing: see `#identify`. */
-  serverStarted: string | undefined;
-  /** When bytes last arrived, and when the watch for dead sessions last saw it idle (`performance.now()`). */
-  heardAt = performance.now();
-  idleAt = this.heardAt;
-  /** When PostgreSQL has shown since then that it runs the statement of the session. */
-  seenRunningAt = Number.NEGATIVE_INFINITY;
+  readonly openedAt = Date.now();
+  /** Time of the last response (`Date.now()`). */
+  respondedAt = Date.now();
+  /** The executor of the statements in progress. */
+  usedBy: unknown;
+  readonly #areNamed: boolean;
+  readonly #isPostgres: boolean;
+  readonly #seesEndOfClient: boolean;
+  #listener: SessionListener | undefined;
+  readonly #prepared = new Map<StatementText, Prepared>();
+  readonly #sent: Sent[] = [];
+  /** Messages of the statements that are written at the end of this pass, and the number of these statements. */
+  #messages: Buffer[] = [];
+  #unwritten = 0;
+  #isSubmitted = false;
 
-  constructor(postgres: Postgres, at: PostgresHost, parameters: SessionParameters = SESSION) {
-    const config = sessionConfig(postgres, at, parameters);
-    shareKeys();
-    super(config);
-    this.at = at;
+  constructor(settings: Settings['postgres'], at: PostgresHost, parameters: SessionParameters) {
+    super(settings, at, parameters);
     this.lockTimeout = parameters.lock_timeout;
-    this.#postgres = postgres;
-    // pg would take these from PGOPTIONS and PGREPLICATION.
-    Object.assign(this.connectionParameters, { options: config.options, replication: undefined });
-    // Waiting statements get the error by themselves. An error without a listener ends the process.
-    this.on('error', () => {});
-    // Without a password, pg leaves the connection open, and PostgreSQL for the minute of `authentication_timeout`.
-    this.connection.on('error', (fault) => {
-      const isBeforeTls = config.ssl !== false && !('encrypted' in this.connection.stream);
-      this.#fault ??= withCode(fault, isBeforeTls ? 'tls' : 'authentication');
-      this.connection.stream.destroy();
-    });
-    this.connection.on('errorMessage', (fault) => {
-      if (endsSession(fault)) this.#fault = fault;
-    });
-    const { attachListeners } = this.connection;
-    this.connection.attachListeners = (stream) => {
-      attachListeners.call(this.connection, stream);
-      takeRows(stream, this);
+    const { hasOwnSessions, isPostgres } = engineProfile(settings);
+    // A named statement keeps its plan, which may read a whole table that was empty, unless `enable_seqscan` is off.
+    this.#areNamed = hasOwnSessions;
+    this.#isPostgres = isPostgres;
+    this.#seesEndOfClient = !isPostgres && settings.pooler === 'none';
+  }
+
+  /** The session is open, and may be used. Its rows are those of statements from now on. */
+  join(listener: SessionListener): void {
+    this.#listener = listener;
+    this.receiver = this;
+    listener.move(this, 'idle');
+    const onEnd = () => {
+      listener.move(this, 'leaving');
+      listener.onResponse(this);
     };
-    this.connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
-      this.#reported.set(parameterName, parameterValue);
-      if (parameterName.endsWith('_encoding') && parameterValue !== 'UTF8')
-        this.#refuseEncoding(parameterValue);
-    });
+    this.once('end', () => listener.move(this, 'closed')).on('error', onEnd);
+    this.connection.stream.once('end', onEnd);
   }
 
-  /** Connects and authenticates within the connection time limit. The first statements have the same time again. */
-  async openInTime(): Promise<void> {
-    const late = Object.assign(new Error('timeout expired'), { code: 'ETIMEDOUT' });
-    const timer = setTimeout(() => this.abandon(late), connectTimeLimitMs(this.#postgres));
-    try {
-      await super.connect();
-      timer.refresh();
-      await this.#identify();
-      // A pooler reports the state of its first connection. After a failover, this may be that of a former standby.
-      if (this.acceptsWrites === false && (await this.askWhetherItAcceptsWrites())) this.#reported.clear();
-    } catch (fault) {
-      this.abandon();
-      throw fault;
-    } finally {
-      clearTimeout(timer);
-    }
+  get length(): number {
+    return this.#sent.length;
   }
 
-  /** As PostgreSQL 14 and later report at the start and at each change. Undefined for others, and behind some poolers. */
-  get acceptsWrites(): boolean | undefined {
-    const isStandby = this.#reported.get('in_hot_standby');
-    const isReadOnly = this.#reported.get('default_transaction_read_only');
-    if (isStandby === 'on' || isReadOnly === 'on') return false;
-    return isStandby === undefined || isReadOnly === undefined ? undefined : true;
+  get isWriting(): boolean {
+    return this.#sent[0]?.statement.text.isRead === false;
   }
 
-  /** Closes the connection at once. Statements without a response fail, by the reason if it is an error. The log has it. */
-  abandon(reason?: string | Error): void {
-    this.#abandoned ??= { reason };
-    this.connection.stream.destroy(reason instanceof Error ? reason : undefined);
-  }
-
-  /** Ends the session, and closes the connection if PostgreSQL does not do so soon. Many may wait for the end. */
-  endInTime(): Promise<void> {
-    this.#ending ??= this.#endInTime();
-    return this.#ending;
-  }
-
-  async #endInTime(): Promise<void> {
-    const timer = setTimeout(() => this.connection.stream.destroy(), MAX_CLOSING_MS);
-    await this.end().catch(() => {});
-    clearTimeout(timer);
-  }
-
-  /** Why it was closed, or ended during a statement. Undefined if this is usual. */
-  get endReason(): unknown {
-    if (this.#abandoned) return this.#abandoned.reason;
-    return this.awaitsResponse ? (this.#fault ?? 'the connection was closed during a statement') : undefined;
-  }
-
-  /** Ends after the statements in progress. An executor takes the error for the end of an idle session. */
-  leave(): void {
-    if (this.isLeaving) return;
-    this.isLeaving = true;
-    this.once('drain', () => void this.end());
+  /** Ends after the statements in progress. */
+  leave(state: 'leaving' | 'late' = 'leaving'): void {
+    const wasLeft = isLeft(this.state);
+    this.#move(state);
+    if (wasLeft) return;
+    for (const { statement } of this.#sent) statement.options?.onLate?.();
+    this.once('drain', () => void this.endInTime());
     this.emit('error', new HostChanged());
   }
 
-  waitForLateWrite(): void {
-    this.isLate = true;
-    this.leave();
+  /** Sends it at the end of this pass of the event loop. @throws before that, if a value cannot be a parameter */
+  send(statement: PendingStatement, lockTimeout?: string): void {
+    const { text } = statement;
+    const values = statement.values.map(encodeParameter);
+    if (lockTimeout !== undefined) {
+      // Before the statement is prepared, because that waits for locks, too.
+      this.#prepare(LIMIT_LOCK_WAITS);
+      this.#execute(LIMIT_LOCK_WAITS, [lockTimeout]);
+    }
+    const prepared = this.#prepare(text);
+    this.#execute(text, values);
+    this.#messages.push(serialize.sync());
+    const incomplete = lockTimeout === undefined ? 1 : 2;
+    this.#sent.push({ statement, prepared, rows: [], incomplete, tag: '' });
+    this.#move('busy');
+    this.#awaitResponse();
+    this.#unwritten += 1;
+    if (this.#unwritten === 1) atEndOfPass(() => this.#write());
   }
 
-  async askWhetherItAcceptsWrites(): Promise<boolean> {
-    return (await this.show('transaction_read_only')) === 'off';
+  /**
+   * The session stays in use until PostgreSQL has ended the statement, whose late response is discarded. A write may wait
+   * for its commit. If PostgreSQL does not show that it runs it, the session is closed: at once for a read. A distributed
+   * engine has no time limit for the statement, and ends it when it sees that the client has ended its side.
+   */
+  giveUp(statement: PendingStatement): void {
+    if (this.#sent[0]?.statement === statement) this.#move('stuck');
+    const close = () => {
+      if (this.#sent[0]?.statement !== statement) return;
+      const isSeen = performance.now() - this.seenRunningAt < MAX_SEEN_MS;
+      if (isSeen) setTimeout(close, MAX_SEEN_MS).unref();
+      else this.abandon('no response within the time limit');
+    };
+    if (statement.text.isRead) close();
+    else setTimeout(close, MAX_UNSEEN_MS).unref();
+    if (this.#seesEndOfClient) this.connection.stream.end();
   }
 
-  /** The value of a setting. If PostgreSQL does not respond within the connection time limit, the session is closed. */
-  async show(setting: string): Promise<string> {
-    const timer = setTimeout(() => this.abandon(), connectTimeLimitMs(this.#postgres));
-    const { rows } = await this.query(`show ${setting}`).finally(() => clearTimeout(timer));
-    return String(rows[0]?.[setting]);
+  #prepare(text: StatementText): Prepared {
+    const known = this.#prepared.get(text);
+    if (known) return known;
+    const prepared: Prepared = { columns: [] };
+    if (this.#areNamed) this.#prepared.set(text, prepared);
+    const name = this.#areNamed ? text.name : '';
+    this.#messages.push(
+      serialize.close({ type: 'S', name }),
+      serialize.parse({ name, text: text.sql }),
+      serialize.describe({ type: 'S', name }),
+    );
+    return prepared;
   }
 
-  /** Whether a statement was sent whose response has not arrived. */
-  get awaitsResponse(): boolean {
-    return !this.readyForQuery;
+  #execute({ name, isBinary = false }: StatementText, values: (string | Buffer | null)[]): void {
+    const statement = this.#areNamed ? name : '';
+    this.#messages.push(serialize.bind({ statement, values, binary: isBinary }), serialize.execute());
   }
 
-  /** Bytes have arrived. */
-  onBytes(): void {
-    this.heardAt = performance.now();
-    this.seenRunningAt = Number.NEGATIVE_INFINITY;
+  #write(): void {
+    const messages = this.#messages;
+    this.#messages = [];
+    const { stream } = this.connection;
+    if (isLeft(this.state) || !stream.writable) this.#stopSending(this.#sent.length - this.#unwritten);
+    else {
+      this.#unwritten = 0;
+      stream.write(Buffer.concat(messages));
+    }
   }
 
-  /** Whether PostgreSQL responds within so many milliseconds, to a statement in progress or to one without rows. */
-  async responds(milliseconds: number): Promise<boolean> {
-    const begun = performance.now();
-    if (!this.awaitsResponse) this.query('select where false').catch(() => {});
-    const isDue = () => this.heardAt < begun && performance.now() - begun < milliseconds;
-    while (this.connection.stream.writable && isDue()) await sleep(RESPONSE_POLL_MS);
-    return this.heardAt >= begun;
+  /** Nothing is sent any more. PostgreSQL has read this number of statements, at most. */
+  #stopSending(read: number): void {
+    this.#move('leaving');
+    this.#unwritten = 0;
+    const notSent = this.#sent.splice(read).map(({ statement }) => statement);
+    if (notSent.length > 0) this.#listener?.onNotSent(this, notSent);
+    this.#listener?.onResponse(this);
   }
 
-  /** No other encoding holds every value of the API. The message that the session begins is often in the same packet. */
-  #refuseEncoding(encoding: string): void {
-    this.connection.removeAllListeners('readyForQuery');
-    const reason = `the database has the encoding ${encoding}, and the service requires UTF8`;
-    this.connection.stream.destroy(new Error(reason));
+  #awaitResponse(): void {
+    if (this.#isSubmitted || this.#sent.length === 0) return;
+    this.#isSubmitted = true;
+    this.query(this as never);
   }
 
-  /** Nothing is concluded from a number of a pooler or a proxy, which is not that of PostgreSQL's process. */
-  async #identify(): Promise<void> {
-    if (!engineProfile(this.#postgres).hasOwnSessions) return;
-    const { rows } = await this.query(IDENTITY);
-    const [processId, serverStarted] = rows.map(({ column1 }) => column1);
-    if (Number(processId) === this.processID) this.serverStarted = serverStarted;
+  takeRow(received: Received, at: number): void {
+    const [head] = this.#sent;
+    if (!head) return;
+    const { statement, prepared, rows } = head;
+    checkColumns(prepared.columns, received, at);
+    const { bytes } = received;
+    rows.push(statement.text.isBinary ? { bytes, at } : readRow(prepared.columns, received, at));
   }
+
+  /** Statements behind one that could not be prepared fail for the same reason. The next use prepares it again. */
+  #forgetUnprepared({ statement, prepared }: Sent, fault: unknown): void {
+    const isPrepared = prepared.columns.length > 0;
+    if (isPrepared && !isStalePlan(fault)) return;
+    this.#prepared.delete(LIMIT_LOCK_WAITS);
+    if (!isPrepared) prepared.fault ??= fault;
+    if (this.#prepared.get(statement.text) === prepared) this.#prepared.delete(statement.text);
+  }
+
+  // The methods that pg calls on a query:
+
+  submit(): void {}
+
+  handleRowDescription({ fields }: { readonly fields: readonly FieldDef[] }): void {
+    const prepared = this.#sent[0]?.prepared;
+    // That of `LIMIT_LOCK_WAITS` has no columns.
+    if (!prepared || fields.length === 0) return;
+    if (prepared.columns.length > 0) throw new UnexpectedMessage('PostgreSQL described a statement twice');
+    prepared.columns = fields.map(({ name, dataTypeID }) => ({
+      name,
+      read: this.getTypeParser(dataTypeID, 'text'),
+    }));
+  }
+
+  handleCommandComplete({ text }: { readonly text: string }): void {
+    const [head] = this.#sent;
+    if (!head) return;
+    head.incomplete -= 1;
+    head.tag = text;
+  }
+
+  handleReadyForQuery(): void {
+    const [head] = this.#sent;
+    if (head && !isComplete(head)) {
+      const fault = new UnexpectedMessage(`${head.rows.length} rows arrived of "${head.tag}"`);
+      this.abandon(fault);
+      this.handleError(fault);
+      return;
+    }
+    this.#sent.shift();
+    head?.statement.resolve(head.rows);
+    this.#onResponse();
+  }
+
+  handleError(fault: unknown): void {
+    if (endsSession(fault)) {
+      const read = this.#isUnread(fault) ? 0 : this.#sent.length - this.#unwritten;
+      for (const { statement } of this.#sent.splice(0, read)) statement.reject(withCode(fault, 'ended'));
+      this.#stopSending(0);
+      return;
+    }
+    const head = this.#sent.shift();
+    if (head) {
+      head.statement.reject(head.prepared.fault ?? fault);
+      this.#forgetUnprepared(head, fault);
+    }
+    this.#onResponse();
+  }
+
+  /** PostgreSQL ended an idle session: nothing ran of what it had not read. */
+  #isUnread(fault: unknown): boolean {
+    const [first] = this.#sent;
+    return this.#isPostgres && isIdleTimeout(fault) && first?.tag === '' && first.rows.length === 0;
+  }
+
+  #onResponse(): void {
+    this.#isSubmitted = false;
+    this.respondedAt = Date.now();
+    const [head] = this.#sent;
+    const state = !head ? 'idle' : head.statement.isGivenUp ? 'stuck' : 'busy';
+    this.#move(this.connection.stream.writable ? state : 'leaving');
+    this.#awaitResponse();
+    this.#listener?.onResponse(this);
+  }
+
+  #move(state: SessionState): void {
+    this.#listener?.move(this, state);
+  }
+}
+
+/** Whether all rows have arrived. A tag ends with their number, or with that of the rows written by a statement without any. */
+function isComplete({ prepared, rows, incomplete, tag }: Sent): boolean {
+  if (incomplete !== 0) return false;
+  return prepared.columns.length === 0 ? rows.length === 0 : tag.endsWith(` ${rows.length}`);
+}
+
+/** Whether it takes no further statement, and ends after those in progress. */
+export function isLeft(state: SessionState): boolean {
+  return state === 'leaving' || state === 'late' || state === 'closed';
 }
 
 /** The host of a session is not in use any more, and nothing was sent: the next session is at another host. */
 export class HostChanged extends Error {
   override readonly message = 'another host accepts writes';
 }
-
-/** The time is a number, because its text would depend on settings of the session. */
-const IDENTITY = `values (pg_backend_pid()::bigint),
-  ((extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint)`;

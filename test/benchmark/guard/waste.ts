@@ -1,13 +1,13 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { ServerResponse } from 'node:http';
 import type { PendingStatement } from '../../../lib/postgres/sessions/pending-statement.ts';
-import { Pipeline } from '../../../lib/postgres/sessions/pipeline.ts';
+import { Session } from '../../../lib/postgres/sessions/session.ts';
 
 // A planted fault of each kind, loaded into the host before anything else.
 
 // Sends each statement twice.
-const { send } = Pipeline.prototype;
-Pipeline.prototype.send = function (this: Pipeline, statement: PendingStatement, lockTimeout?: string) {
+const { send } = Session.prototype;
+Session.prototype.send = function (this: Session, statement: PendingStatement, lockTimeout?: string) {
   const ignored = Object.assign(Object.create(statement), { resolve: () => {}, reject: () => {} });
   send.call(this, ignored, lockTimeout);
   send.call(this, statement, lockTimeout);
