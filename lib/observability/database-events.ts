@@ -1,12 +1,11 @@
 import { AsyncResource } from 'node:async_hooks';
+import type { PostgresServer } from '../settings/settings.ts';
 import type { EventLog } from './event-log.ts';
 import { FrequentEvent } from './frequent-event.ts';
 import { redactedCause, redactedReason } from './redaction.ts';
 
 /** Minimum time between two lines about causes of one outage, in milliseconds. */
 const PERIOD_MS = 1000;
-
-type Address = { readonly host: string; readonly port: number };
 
 /** The events of the engine in the log: infra/docs/operate.md lists them. Without a log, they are not reported. */
 export class DatabaseEvents {
@@ -23,7 +22,7 @@ export class DatabaseEvents {
     this.#closed = new FrequentEvent(log, 'postgres_session_closed');
   }
 
-  onUnavailable(hosts: readonly Address[], fault: unknown): void {
+  onUnavailable(hosts: readonly PostgresServer[], fault: unknown): void {
     const now = performance.now();
     const { since = now, loggedAt = Number.NEGATIVE_INFINITY, reason } = this.#outage ?? {};
     const current = redactedReason(fault);
@@ -40,18 +39,18 @@ export class DatabaseEvents {
     this.#write('info', 'postgres_available', { duration_ms });
   }
 
-  onSessionRefused(host: Address, fault: unknown): void {
+  onSessionRefused(host: PostgresServer, fault: unknown): void {
     this.#refused.add({ host: addressOf(host), reason: redactedReason(fault) });
   }
 
   /** The instance closed a session for a reason, or a session ended during a statement. */
-  onSessionClosed(host: Address, fault: unknown): void {
+  onSessionClosed(host: PostgresServer, fault: unknown): void {
     const reason = redactedReason(fault);
     this.#closed.add({ host: addressOf(host), reason }, reason);
   }
 
   /** This host is used. `fault` is why the one before is not. */
-  onHostUsed(host: Address, acceptsWrites: boolean, fault?: unknown): void {
+  onHostUsed(host: PostgresServer, acceptsWrites: boolean, fault?: unknown): void {
     const to = addressOf(host);
     const { host: from = to, acceptsWrites: accepted } = this.#inUse;
     this.#inUse = { host: to, acceptsWrites };
@@ -68,6 +67,6 @@ export class DatabaseEvents {
   }
 }
 
-function addressOf({ host, port }: Address): string {
+function addressOf({ host, port }: PostgresServer): string {
   return `${host}:${port}`;
 }

@@ -1,8 +1,6 @@
 import { type Attributes, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
-import type { Settings } from '../settings/settings.ts';
+import type { PostgresServer } from '../settings/settings.ts';
 import { tracer } from './tracer.ts';
-
-export type Server = Settings['postgres']['servers'][number];
 
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 
@@ -16,9 +14,9 @@ type DescribedStatement = { readonly sql: string; readonly summary: string };
  */
 export class DatabaseSpans {
   readonly #database: string;
-  readonly #serverInUse: () => Server;
+  readonly #serverInUse: () => PostgresServer;
 
-  constructor(database: string, serverInUse: () => Server) {
+  constructor(database: string, serverInUse: () => PostgresServer) {
     this.#database = database;
     this.#serverInUse = serverInUse;
   }

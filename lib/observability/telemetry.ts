@@ -15,9 +15,9 @@ import { defaultResource, envDetector, resourceFromAttributes } from '@opentelem
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import { SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
 import { withoutVariables } from '../settings/environment.ts';
-import type { Settings } from '../settings/settings.ts';
+import type { PostgresServer, Settings } from '../settings/settings.ts';
 import { BUILD_VERSION } from '../version.ts';
-import { DatabaseSpans, type Server } from './database-span.ts';
+import { DatabaseSpans } from './database-span.ts';
 import { type ActiveSpan, createEventLog, type EventLog, type Level } from './event-log.ts';
 import type { WriteLine } from './line-writer.ts';
 import { listenForPrometheus } from './metrics-port.ts';
@@ -62,7 +62,7 @@ export function startTelemetry(settings: Settings, write: WriteLine) {
   return {
     tracing: {
       serverSpans: new ServerSpans(otel.metricsExporter !== 'none'),
-      createDatabaseSpans: (database: string, serverInUse: () => Server) =>
+      createDatabaseSpans: (database: string, serverInUse: () => PostgresServer) =>
         new DatabaseSpans(database, serverInUse),
     },
     activeSpan,

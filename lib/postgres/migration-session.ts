@@ -77,7 +77,7 @@ export class MigrationSession {
 
   /** Asks in another session. The parameters $1 and $2 are the pid and the last text of this one. */
   async askAside(text: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
-    const asking = new PostgresClient(this.#postgres, this.#session.at);
+    const asking = new PostgresClient(this.#postgres, this.#session.server);
     try {
       await asking.openInTime();
       return (await asking.query({ text, values: [this.#session.processID, this.#sent] })).rows;

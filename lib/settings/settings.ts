@@ -74,7 +74,8 @@ function readValues<Group extends SettingGroup>(
 /** Pairs hosts with ports. A single port applies to all hosts. */
 function serversOf(hosts: readonly string[], ports: readonly number[]) {
   const servers = hosts.map((host, n) => ({ host, port: ports[n] ?? (ports[0] as number) }));
-  return servers as unknown as readonly [Server, ...Server[]];
+  return servers as unknown as readonly [PostgresServer, ...PostgresServer[]];
 }
 
-type Server = { readonly host: string; readonly port: number };
+/** A server of PostgreSQL, by its address. */
+export type PostgresServer = { readonly host: string; readonly port: number };

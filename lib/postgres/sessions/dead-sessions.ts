@@ -56,8 +56,8 @@ export class DeadSessionWatch {
     if (suspects.length === 0 || now - this.#askedAt < MIN_ASK_INTERVAL_MS) return;
     // One question at a time: the next one counts from the end of this one.
     this.#askedAt = Number.POSITIVE_INFINITY;
-    const atHosts = [...Map.groupBy(suspects, ({ at }) => at).values()];
-    void Promise.all(atHosts.map((atHost) => this.#closeDead(atHost, now))).then(() => {
+    const atServers = [...Map.groupBy(suspects, ({ server }) => server).values()];
+    void Promise.all(atServers.map((atServer) => this.#closeDead(atServer, now))).then(() => {
       this.#askedAt = performance.now();
     });
   }
@@ -81,8 +81,8 @@ export class DeadSessionWatch {
    * nothing. @throws if PostgreSQL cannot be asked
    */
   async #findIdle(suspects: readonly PostgresClient[]): Promise<readonly PostgresClient[]> {
-    const [{ at }] = suspects as readonly [PostgresClient];
-    const asking = new PostgresClient(this.#postgres, at);
+    const [{ server }] = suspects as readonly [PostgresClient];
+    const asking = new PostgresClient(this.#postgres, server);
     const limit = setTimeout(() => asking.abandon(), TIME_LIMIT_MS);
     try {
       await asking.openInTime();

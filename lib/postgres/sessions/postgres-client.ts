@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import PgClient from 'pg/lib/client.js';
-import type { Settings } from '../../settings/settings.ts';
+import type { PostgresServer, Settings } from '../../settings/settings.ts';
 import { engineProfile } from './engine-profile.ts';
 import { endsSession, withCode } from './faults.ts';
 import { shareKeys } from './password-key.ts';
 import { type RowReceiver, takeRows } from './rows.ts';
-import { type PostgresHost, SESSION, type SessionParameters, sessionConfig } from './session-config.ts';
+import { SESSION, type SessionParameters, sessionConfig } from './session-config.ts';
 
 type Postgres = Settings['postgres'];
 
@@ -21,7 +21,7 @@ export function connectTimeLimitMs({ poolTimeout }: Pick<Postgres, 'poolTimeout'
 
 /** pg's client in JavaScript, without what it takes from the environment. Nothing that arrives ends the process. */
 export class PostgresClient extends PgClient {
-  readonly at: PostgresHost;
+  readonly server: PostgresServer;
   readonly #reported = new Map<string, string>();
   readonly #postgres: Postgres;
   /** The fault of PostgreSQL or of the connection that ends it. */
@@ -38,11 +38,11 @@ export class PostgresClient extends PgClient {
   /** When PostgreSQL has shown since then that it runs the statement of the session. */
   seenRunningAt = Number.NEGATIVE_INFINITY;
 
-  constructor(postgres: Postgres, at: PostgresHost, parameters: SessionParameters = SESSION) {
-    const config = sessionConfig(postgres, at, parameters);
+  constructor(postgres: Postgres, server: PostgresServer, parameters: SessionParameters = SESSION) {
+    const config = sessionConfig(postgres, server, parameters);
     shareKeys();
     super(config);
-    this.at = at;
+    this.server = server;
     this.#postgres = postgres;
     // pg would take these from PGOPTIONS and PGREPLICATION.
     Object.assign(this.connectionParameters, { options: config.options, replication: undefined });

@@ -1,17 +1,21 @@
 import { DatabaseEvents } from '../../observability/database-events.ts';
 import type { EventLog } from '../../observability/event-log.ts';
 import { isMissing, ROLE_SETTINGS } from '../../settings/role-settings.ts';
-import type { Settings } from '../../settings/settings.ts';
+import type { PostgresServer, Settings } from '../../settings/settings.ts';
 import { DeadSessionWatch } from './dead-sessions.ts';
 import { engineProfile } from './engine-profile.ts';
 import { endsSession, isUnreachable, wasCutOff } from './faults.ts';
 import { connectTimeLimitMs, PostgresClient } from './postgres-client.ts';
 import { HostChanged, Session } from './session.ts';
 import { SessionAttempts } from './session-attempts.ts';
-import type { PostgresHost, SessionParameters } from './session-config.ts';
+import type { SessionParameters } from './session-config.ts';
 
 /** A host, and why it could not be asked. For the one to use, `fault` is why the one in use before could not be asked. */
-type HostReport = { readonly host: PostgresHost; readonly acceptsWrites: boolean; readonly fault?: unknown };
+type HostReport = {
+  readonly host: PostgresServer;
+  readonly acceptsWrites: boolean;
+  readonly fault?: unknown;
+};
 
 /** From one look for a host that accepts writes to the next. */
 const SEARCH_INTERVAL_MS = 250;
@@ -25,16 +29,16 @@ const ASKING_SESSION_LIFETIME_MS = 1000;
 /** The hosts of SVC_POSTGRES_HOST. The service keeps to the one that accepts writes: see ../README.md. */
 export class PostgresHosts {
   /** The host in use, as far as it is known. */
-  inUse: PostgresHost;
+  inUse: PostgresServer;
   readonly events: DatabaseEvents;
   /** Is called when a session could not be opened, because statements may then use all others. */
   onRefusal = () => {};
   readonly #postgres: Settings['postgres'];
   readonly #isOnly: boolean;
-  readonly #attempts: ReadonlyMap<PostgresHost, SessionAttempts>;
+  readonly #attempts: ReadonlyMap<PostgresServer, SessionAttempts>;
   readonly #watch: DeadSessionWatch;
   readonly #sessions = new Set<Session>();
-  readonly #asking = new Map<PostgresHost, PostgresClient>();
+  readonly #asking = new Map<PostgresServer, PostgresClient>();
   /** Undefined when the hosts must be asked: at first, and after a session was lost. */
   #found: HostReport | undefined;
   #search: Promise<HostReport> | undefined;
@@ -92,7 +96,7 @@ export class PostgresHosts {
     await this.#attemptsAt(found.host).open(session);
     session.once('end', () => this.#onEnd(session));
     // The next session shows whether the host is still there.
-    session.on('error', (fault) => fault instanceof HostChanged || this.#forget(session.at));
+    session.on('error', (fault) => fault instanceof HostChanged || this.#forget(session.server));
     session.connection.on('parameterStatus', () => this.#onReport(session));
     this.#sessions.add(session);
     this.#watch.add(session);
@@ -129,7 +133,7 @@ export class PostgresHosts {
     if (!this.#isOnly && this.#found?.acceptsWrites !== false) this.#searchOnce().catch(() => {});
   }
 
-  #attemptsAt(host: PostgresHost): SessionAttempts {
+  #attemptsAt(host: PostgresServer): SessionAttempts {
     return this.#attempts.get(host) as SessionAttempts;
   }
 
@@ -155,12 +159,12 @@ export class PostgresHosts {
     if (reports.some((report) => report.host !== this.inUse && isRefusal(report))) this.#leaveStandby();
     const standby = standbyAmong(reports, await responding);
     // Other hosts are not used any more. Statements that wait there fail now instead of at their time limit.
-    for (const session of this.#sessions) if (session.at !== standby.host) session.abandon();
+    for (const session of this.#sessions) if (session.server !== standby.host) session.abandon();
     return { ...standby, fault };
   }
 
   /** Asks again until the time limit if the connection was cut off, because that shows nothing about the host. */
-  async #ask(host: PostgresHost): Promise<HostReport> {
+  async #ask(host: PostgresServer): Promise<HostReport> {
     const deadline = performance.now() + connectTimeLimitMs(this.#postgres);
     for (;;) {
       try {
@@ -173,7 +177,7 @@ export class PostgresHosts {
     }
   }
 
-  async #openToAsk(host: PostgresHost): Promise<PostgresClient> {
+  async #openToAsk(host: PostgresServer): Promise<PostgresClient> {
     const session = new PostgresClient(this.#postgres, host);
     session.once('end', () => this.#asking.get(host) === session && this.#asking.delete(host));
     await this.#attemptsAt(host).open(session);
@@ -212,7 +216,7 @@ export class PostgresHosts {
   #mustLeave(session: Session, { host, acceptsWrites }: HostReport): boolean {
     // After a refused write any session may be at a server that was replaced under the same name.
     const mayBeReadOnly = session.acceptsWrites === false || this.#wasReadOnly;
-    return session.at !== host || (acceptsWrites && mayBeReadOnly);
+    return session.server !== host || (acceptsWrites && mayBeReadOnly);
   }
 
   /** Looks for a host that accepts writes: repeatedly at a standby, otherwise after each refused write. */
@@ -227,18 +231,18 @@ export class PostgresHosts {
 
   #onEnd(session: Session): void {
     this.#sessions.delete(session);
-    if (session.endReason !== undefined) this.events.onSessionClosed(session.at, session.endReason);
-    if (this.#sessions.size === 0) this.#forget(session.at);
+    if (session.endReason !== undefined) this.events.onSessionClosed(session.server, session.endReason);
+    if (this.#sessions.size === 0) this.#forget(session.server);
   }
 
-  #forget(host: PostgresHost): void {
+  #forget(host: PostgresServer): void {
     if (!this.#isOnly && this.#found?.host === host) this.#found = undefined;
   }
 
   /** What a session reports is newer than what was found. */
-  #onReport({ at, acceptsWrites }: Session): void {
+  #onReport({ server, acceptsWrites }: Session): void {
     if (acceptsWrites === undefined) return;
-    if (this.#isOnly) this.events.onHostUsed(at, acceptsWrites);
+    if (this.#isOnly) this.events.onHostUsed(server, acceptsWrites);
     else if (acceptsWrites !== this.#found?.acceptsWrites) this.#searchOnce().catch(() => {});
   }
 }
@@ -262,7 +266,7 @@ function standbyAmong(reports: readonly HostReport[], responding: readonly Sessi
   const refusal = reports.find(isRefusal);
   if (refusal) throw refusal.fault;
   const standbys = reports.filter(({ fault }) => fault === undefined);
-  const isAtStandby = ({ at }: Session) => standbys.some(({ host }) => host === at);
+  const isAtStandby = ({ server }: Session) => standbys.some(({ host }) => host === server);
   if (responding.some((session) => session.acceptsWrites || !isAtStandby(session)))
     throw new Error('the host that accepts writes opens no session');
   const [standby] = standbys;

@@ -1,12 +1,9 @@
 import type { ClientConfig } from 'pg';
 import { readPassword } from '../../settings/password.ts';
-import type { Settings } from '../../settings/settings.ts';
+import type { PostgresServer, Settings } from '../../settings/settings.ts';
 import { engineProfile } from './engine-profile.ts';
 
 type Postgres = Settings['postgres'];
-
-/** Where a PostgreSQL listens. */
-export type PostgresHost = Postgres['servers'][number];
 
 /** Parameters of PostgreSQL for a session. */
 export type SessionParameters = Readonly<Record<string, string>>;
@@ -33,7 +30,7 @@ const EVERY_SESSION: SessionParameters = {
 const MAX_SCRAM_ITERATIONS = 2_000_000;
 
 /** The configuration of a connection to this host. Its session has these parameters, if the engine accepts any. */
-export function sessionConfig(postgres: Postgres, host: PostgresHost, parameters: SessionParameters) {
+export function sessionConfig(postgres: Postgres, host: PostgresServer, parameters: SessionParameters) {
   const { user, database, sslMode } = postgres;
   // As the server takes them from a command line.
   const options = Object.entries({ ...EVERY_SESSION, ...parameters }).map(

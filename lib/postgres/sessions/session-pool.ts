@@ -117,7 +117,8 @@ export class SessionPool implements SessionListener {
   /** Number of further sessions of a user. Those at other hosts, and late ones, do not count. */
   #missing({ maxSessions, sessions }: PoolUser): number {
     let missing = maxSessions;
-    for (const { at, state } of sessions) if (at === this.hosts.inUse && state !== 'late') missing -= 1;
+    for (const { server, state } of sessions)
+      if (server === this.hosts.inUse && state !== 'late') missing -= 1;
     return missing;
   }
 

@@ -1,6 +1,6 @@
 import type { FieldDef } from 'pg';
 import { serialize } from 'pg-protocol';
-import type { Settings } from '../../settings/settings.ts';
+import type { PostgresServer, Settings } from '../../settings/settings.ts';
 import { atEndOfPass } from './end-of-pass.ts';
 import { engineProfile } from './engine-profile.ts';
 import { endsSession, isIdleTimeout, isStalePlan, UnexpectedMessage, withCode } from './faults.ts';
@@ -8,7 +8,7 @@ import { encodeParameter } from './parameters.ts';
 import { nameStatement, type PendingStatement, type StatementText } from './pending-statement.ts';
 import { PostgresClient } from './postgres-client.ts';
 import { type Column, checkColumns, type Received, type Row, type RowReceiver, readRow } from './rows.ts';
-import type { PostgresHost, SessionParameters } from './session-config.ts';
+import type { SessionParameters } from './session-config.ts';
 
 /** The states of a session. `SessionPool` has their diagram. */
 export type SessionState = 'opening' | 'idle' | 'busy' | 'stuck' | 'leaving' | 'late' | 'closed';
@@ -68,8 +68,8 @@ export class Session extends PostgresClient implements RowReceiver {
   #unwritten = 0;
   #isSubmitted = false;
 
-  constructor(settings: Settings['postgres'], at: PostgresHost, parameters: SessionParameters) {
-    super(settings, at, parameters);
+  constructor(settings: Settings['postgres'], server: PostgresServer, parameters: SessionParameters) {
+    super(settings, server, parameters);
     this.lockTimeout = parameters.lock_timeout;
     const { hasOwnSessions, isPostgres } = engineProfile(settings);
     // A named statement keeps its plan, which may read a whole table that was empty, unless `enable_seqscan` is off.
