@@ -285,7 +285,11 @@ test('the CronJob of the page runs the command, and its alarms ask for what kube
   files.write('staff.csv', 'external_id,email\nc1,c1@example.com\n');
   const command = words.map((word) => word.replace('/data/', '')).join(' ');
 
-  expect(await run(command)).toMatchObject({ code: 0, stderr: expect.stringMatching(/^created 1, /) });
+  const variables = await variablesFor(await forThisTest(startAcceptable));
+  expect(await run(command, variables)).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/^created 1, /),
+  });
   expect(container.volumeMounts).toEqual([{ name: 'data', mountPath: '/data', readOnly: true }]);
   expect(parse(alarms).map(({ expr }: { expr: string }) => expr)).toEqual([
     `kube_job_status_failed{job_name=~"${metadata.name}-.*"} > 0`,
