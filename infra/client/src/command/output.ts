@@ -131,12 +131,9 @@ async function openDevice(path: string, isPipe: boolean): Promise<number> {
 
 /** The files that are not in their places. They are removed when the process ends. */
 const drafts = new Set<string>();
-process.on('exit', removeDrafts);
-
-function removeDrafts(): void {
+process.on('exit', () => {
   for (const draft of drafts) fs.rmSync(draft, { force: true });
-  drafts.clear();
-}
+});
 
 /** Opens a file beside the place of another one, with the mode of that, which it replaces in the end. */
 function openDraft(place: string, mode: number | undefined, name: string): Output {
