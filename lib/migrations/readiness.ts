@@ -23,9 +23,12 @@ const NEEDED = [
   `USAGE on ${SEQUENCE}`,
 ];
 
-/** Which privileges the role lacks, whether it may not delete users, which policies apply, and whether there are no tables. */
+/**
+ * Which privileges the role lacks, also on what does not exist, whether it may not delete users, which policies apply, and
+ * whether there are no tables.
+ */
 const selectPrivileges = () => sql<Privileges>`
-  select string_agg(needed, ', ') filter (where needed <> 'DELETE on users' and not is_granted) as missing,
+  select string_agg(needed, ', ') filter (where needed <> 'DELETE on users' and is_granted is not true) as missing,
     string_agg(name, ', ') filter (where needed like 'SELECT%' and row_security_active(relation)) as hidden,
     bool_or(needed = 'DELETE on users' and not is_granted) as keeps_users,
     count(relation) filter (where needed like 'DELETE%') = 0 as is_empty

@@ -86,6 +86,12 @@ test.each([
     /^not ready: permission denied for table kysely_migration$/,
   ],
   [
+    'without the sequence of changes',
+    'ALTER SEQUENCE user_changes_unnumbered_sequence_seq RENAME TO other',
+    'ALTER SEQUENCE other RENAME TO user_changes_unnumbered_sequence_seq',
+    /^not ready: the role lacks the privileges USAGE on user_changes_unnumbered_sequence_seq$/,
+  ],
+  [
     'with a policy that may hide users',
     'ALTER TABLE users ENABLE ROW LEVEL SECURITY',
     'ALTER TABLE users DISABLE ROW LEVEL SECURITY',
