@@ -447,6 +447,7 @@ test.each<[string, string, string[], number, RegExp]>([
   ['a device', '/dev/null', [], 2, /must be a file/],
   ['a file without a user', '\n', [], 2, /has no users/],
   ['a list without a user', '[]', [], 2, /has no users/],
+  ['a line that is not a user', '{"external_id":"u1","is_active":0}', [], 2, /"line":1.* refused 1\n$/s],
   ['a header without a record', 'external_id,email\n', [], 2, /has no users/],
   ['CSV without the matched column', 'email,full_name\nu1@example.com,A\n', [], 2, /no column external_id/],
   ['CSV whose last line has no line end', 'external_id,email\nu1,u1@exa', [], 1, /no line end/],

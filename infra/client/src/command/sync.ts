@@ -186,10 +186,8 @@ class SyncRun {
         throw new Failure(`${nameOf(entry)}: the external id does not begin with ${prefix}`, EXIT.wrongUse);
       const { position } = entry;
       const first = this.#positions.get(keyOf(by, key)) ?? position;
-      const [digest, members] = [
-        isRefused ? Number.NaN : digestOf(values, membersOf(values)),
-        membersOf(values),
-      ];
+      const members = membersOf(values);
+      const digest = isRefused ? Number.NaN : digestOf(values, members);
       if (first === position) {
         this.#positions.set(keyOf(by, key), position);
         this.#digests[position] = digest;
@@ -200,8 +198,9 @@ class SyncRun {
         hasRefusals = true;
       }
     }
-    if (isEmpty) throw new Failure(`${file} has no users`, EXIT.wrongUse);
-    return hasRefusals;
+    if (!isEmpty) return hasRefusals;
+    for await (const entry of this.#entries()) await this.#accept(entry);
+    throw new Failure(`${file} has no users`, EXIT.wrongUse);
   }
 
   /** Compares the users of the service with the lines. */
@@ -258,13 +257,8 @@ class SyncRun {
     if (change === undefined) return this.#noteEqual(line.position);
     const state = change.is_active;
     const action = !user ? 'create' : state === undefined ? 'update' : state ? 'reactivate' : 'deactivate';
-    await this.#notePlan({
-      line: line.line,
-      index: line.index,
-      id: user?.id,
-      action,
-      members: Object.keys(change),
-    });
+    const place = { line: line.line, index: line.index, id: user?.id };
+    await this.#notePlan({ ...place, action, members: Object.keys(change) });
   }
 
   async #notePlan(write: { readonly action: string; readonly [name: string]: unknown }): Promise<void> {
