@@ -392,7 +392,7 @@ test('values pass from user to user in any order of the lines, and two users tha
 });
 
 test('what other callers write meanwhile is read before it is written, and is never overwritten unread', async () => {
-  const { service, variables, call, stored } = await startWith(many(8));
+  const { service, variables, call, stored } = await startWith([...many(8), { email: 'u10@example.com' }]);
   const id = async (n: number) => (await call('GET', `?external_id=u${n}`))[0].id;
   const ids = await Promise.all(many(8).map((_, n) => id(n + 1)));
   let isDone = false;
@@ -416,29 +416,27 @@ test('what other callers write meanwhile is read before it is written, and is ne
       // Between the read and the write of a user.
       if (method === 'GET' && path === ids[4] && seen.filter((one) => one === path).length === 1)
         await call('PATCH', ids[4], { full_name: 'In between' });
+      // Between the search for an email and the write of its user.
+      if (target.includes('email=u10'))
+        for (const { id } of await call('GET', '?email=u10@example.com'))
+          await call('PATCH', id, { email: 'moved@example.com' });
       return answer;
     },
   });
-  const lines = [...many(7, { full_name: 'Wanted' }), user(9, { full_name: 'Wanted' })];
+  const lines = [...many(7), user(9), user(10)].map((line) => ({ ...line, full_name: 'Wanted' }));
   const file = files.write('meanwhile', toLines(lines));
-  const words = [
-    'sync',
-    file,
-    '--deactivate-missing',
-    '--max-deactivated',
-    '100%',
-    '--rejected',
-    files.pathOf('none'),
-  ];
+  const options = ['--adopt', '--deactivate-missing', '--max-deactivated', '100%'];
+  const words = ['sync', file, ...options, '--rejected', files.pathOf('none')];
   const { code, stderr } = await runCommand(words, { ...variables, USERS_URL: front.url });
   const entry = (n: number) => [`u${n}`, [`u${n}@example.com`, 'Wanted', true]];
 
   // The user whose external id was changed has the email of line 4.
-  expect([code, stderr]).toEqual([3, `${last(1, 5, 0, 1, 1)}\n`]);
+  expect([code, stderr]).toEqual([3, `${last(2, 5, 0, 1, 1)}\n`]);
   expect(await stored()).toEqual({
-    ...Object.fromEntries([1, 2, 3, 5, 6, 7, 9].map(entry)),
+    ...Object.fromEntries([1, 2, 3, 5, 6, 7, 9, 10].map(entry)),
     other: ['u4@example.com', 'User 4', true],
     u8: ['u8@example.com', 'User 8', false],
+    'moved@example.com': ['moved@example.com', null, true],
   });
   expect(seen.filter((one) => one === ids[4])).toHaveLength(2);
 });

@@ -1,6 +1,6 @@
 import type { UserChange, VersionedUser } from '../operations.ts';
 import { isProblem, type Problem } from '../problem.ts';
-import { foldEmail, type User, type Users } from '../users.ts';
+import { foldEmail, isSameEmail, type User, type Users } from '../users.ts';
 import { type Batch, createItems, readBatches } from './batches.ts';
 import { DigestTable } from './digest-table.ts';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
@@ -328,9 +328,8 @@ class SyncRun {
   ): Promise<void> {
     for (let [id, attempt] = [given, 1]; ; attempt += 1) {
       const read = id === undefined ? undefined : await this.#users.find(id);
-      const isOwn =
-        read && (how === 'adopted' ? read.external_id === undefined : this.#find(read) === line.position);
-      if (!isOwn) {
+      const isOwn = how === 'adopted' ? isAdoptable(read, line) : read && this.#find(read) === line.position;
+      if (!read || !isOwn) {
         if (how === 'created') return;
         const found = await this.#lookUp(line);
         if (!found) return this.#create([line]);
@@ -520,6 +519,11 @@ function valuesOf(user: object = {}): Values {
     (name) => Object.hasOwn(values, name) && !(values[name] === null && LEFT.includes(name)),
   );
   return Object.fromEntries(names.map((name) => [name, values[name]]));
+}
+
+/** Whether an active user has the email of a line, and no external id. */
+function isAdoptable(user: User | undefined, { values }: Line): boolean | undefined {
+  return user?.is_active && user.external_id === undefined && isSameEmail(user.email, String(values.email));
 }
 
 /** Whether another caller has changed or deleted the user since it was read. */
