@@ -50,9 +50,9 @@ export class Database {
     return KINDS[sessions].some((kind) => this.executors[kind].waitingCount >= this.#maxWaiting / 2);
   }
 
-  /** Whether PostgreSQL has responded in any session within so many milliseconds. */
+  /** Whether PostgreSQL has responded to something else than the readiness check within so many milliseconds. */
   hasResponded(milliseconds: number): boolean {
-    return this.#pool.hasResponded(milliseconds);
+    return this.#pool.hasResponded(milliseconds, this.executors.readiness);
   }
 
   /** Cancels all statements, and refuses later ones. */

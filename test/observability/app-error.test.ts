@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { lastResponse, written } from '../stage/connection.ts';
 import { hold, holdUsers } from '../stage/locks.ts';
@@ -90,6 +91,8 @@ test('app_error is an error from 500 on, with the cause, which is not in the res
 });
 
 test('app_error is logged for every refused /ready', async () => {
+  // While other sessions respond, a check that waits for a lock is not an answer.
+  await sleep(1000);
   const lock = await hold(service.database, 'LOCK TABLE kysely_migration IN ACCESS EXCLUSIVE MODE');
   const response = await call('GET', '/ready');
   await lock.release();

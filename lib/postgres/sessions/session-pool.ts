@@ -74,10 +74,11 @@ export class SessionPool implements SessionListener {
     this.#sendNext();
   }
 
-  /** Whether a session has responded within so many milliseconds. */
-  hasResponded(milliseconds: number): boolean {
+  /** Whether a session of another user has responded within so many milliseconds. */
+  hasResponded(milliseconds: number, other: unknown): boolean {
     const since = Date.now() - milliseconds;
-    return [...this.#sessions].some(({ state, respondedAt }) => !isLeft(state) && respondedAt >= since);
+    const sessions = [...this.users].flatMap((user) => (user === other ? [] : [...user.sessions]));
+    return sessions.some(({ state, respondedAt }) => !isLeft(state) && respondedAt >= since);
   }
 
   /** Numbers of sessions, apart from those of this user. `used` are in use or being opened. */
