@@ -81,6 +81,7 @@ test('lines are matched by id, else external id, else email, and compared by the
 test.each<[string, (users: typeof exported) => readonly unknown[], RegExp]>([
   ['two lines of one id', ([one]) => [one, one], /^Lines 1 and 2 are of one user$/],
   ['two lines of one email', () => [{ email: 'a@b' }, {}, { email: 'A@b' }], /^Line 2 is not a user: /],
+  ['two users of a list', ([one]) => [[one, one]], /^Lines 1 \(index 0\) and 1 \(index 1\) are of one user$/],
   ['an id in two cases', ([one]) => [one, { id: String(one?.id).toUpperCase() }], /^Lines 1 and 2 /],
   ['an id and an email of one user', ([a]) => [{ id: a?.id }, { email: a?.email }], /^Lines 1 and 2 /],
   ['a line without an identifier', () => [{ full_name: 'Ada' }], /^Line 1 is not a user: /],

@@ -44,13 +44,15 @@ export async function diffUsers(
   // Numbers instead of users, so that a million lines fit into the memory. The digest of a line that is equal becomes NaN.
   const [positions, keys] = [new DigestTable(), new Set<UserKey>()];
   const [lines, members, digests]: [number[], number[], number[]] = [[], [], []];
+  let [isList, count] = [false, 0];
   const refuseTwice = (...both: readonly [number, number]) => {
-    const [one, other] = both.map((position) => lines[position]);
+    const [one, other] = both.map((at) => `${lines[at]}${isList ? ` (index ${at - 1})` : ''}`);
     throw new Failure(`Lines ${one} and ${other} are of one user`, EXIT.wrongUse);
   };
   for await (const some of read()) {
-    for (const { line, position, by, values } of some) {
+    for (const { line, index, position, by, values } of some) {
       lines[position] = line;
+      isList = index !== undefined;
       const key = keyOf(by, values);
       const earlier = positions.get(key);
       if (earlier !== undefined) refuseTwice(earlier, position);
@@ -70,7 +72,6 @@ export async function diffUsers(
   const counts = { changed: 0, missing: 0, additional: 0 };
   const unmatched: string[] = [];
   const output = openStandardOutput();
-  let count = 0;
   progress.start(() => ({ count }), process.stderr.isTTY && !process.stdout.isTTY ? 'bar' : 'lines');
   try {
     for await (const user of users.list({ limit: PAGE }, { signal })) {
