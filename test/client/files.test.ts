@@ -76,6 +76,7 @@ async function importFile(content: string | Buffer, ...words: readonly string[])
 }
 
 const utf16 = (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le');
+const gzips = (...texts: readonly string[]) => Buffer.concat(texts.map((text) => gzipSync(text)));
 const one = { email: 'shape@example.com' };
 const line = JSON.stringify(one);
 
@@ -151,11 +152,7 @@ describe('a file is read in the format of its content', () => {
     ['UTF-16 of a JSON array', utf16(`[${line}]`), [one]],
     ['gzip', gzipSync(`${line}\n`), [one]],
     ['gzip of CSV', gzipSync('email\nshape@example.com\n'), [one]],
-    [
-      'two gzips after one another',
-      Buffer.concat([gzipSync(`${line}\n`), gzipSync(`${line}\n`)]),
-      [one, one],
-    ],
+    ['two gzips after one another', gzips(`${line}\n`, `${line}\n`), [one, one]],
     [
       'a mark in the middle',
       'email,full_name\nshape@example.com,\ufeffA\n',
@@ -182,7 +179,7 @@ describe('a file is read in the format of its content', () => {
       '--encoding',
       'utf-16le',
     ],
-    ['--format', 'email\nshape@example.com', [one], '--format', 'csv'],
+    ['--format', gzips('email', ';full_name\nshape@example.com;'), [one], '--format', 'csv'],
     [
       'columns',
       'Mail,ID,Off\nshape@example.com,7,no\n',

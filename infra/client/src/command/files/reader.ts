@@ -47,8 +47,9 @@ export async function* readUsers(
     return text;
   };
   const parts = withBegin(source.read(signal), (begin) => {
-    decide(begin, false);
-    return format !== undefined;
+    const text = decide(begin, false);
+    // The first lines of CSV decide the delimiter.
+    return (options.format === 'csv' ? detectFormat(text, false) : format) !== undefined;
   });
   const { value: begin = Buffer.alloc(0) } = await parts.next();
   const text = decide(begin, true);
