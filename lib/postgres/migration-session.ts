@@ -23,6 +23,9 @@ const LONG_WAIT = `set local statement_timeout = 0;
 /** The table of a statement for which an autovacuum of it is in the way. */
 const TABLE = /^(?:alter table|analyze|create (?:unique )?index\s[^(]*\son)\s+("?\w+"?)/;
 
+/** Maximum time of a question in another session. A network may have forgotten its connection. */
+const MAX_ASKING_MS = 5000;
+
 /** If the client disappears, PostgreSQL ends an idle session after five seconds, and a busy one without acknowledgements. */
 const SESSION = {
   lock_timeout: '0',
@@ -34,7 +37,6 @@ const SESSION = {
   tcp_keepalives_count: '2',
 };
 
-/** Sends one statement, and resolves with its rows. */
 export type SendSql = <Row>(statement: RawBuilder<Row>) => Promise<readonly Row[]>;
 
 /** A session for migrations, at the host that accepts writes. */
@@ -78,6 +80,7 @@ export class MigrationSession {
   /** Asks in another session. The parameters $1 and $2 are the pid and the last text of this one. */
   async askAside(text: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
     const asking = new PostgresClient(this.#postgres, this.#session.server);
+    setTimeout(() => asking.abandon(), MAX_ASKING_MS).unref();
     try {
       await asking.openInTime();
       return (await asking.query({ text, values: [this.#session.processID, this.#sent] })).rows;

@@ -8,6 +8,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { createIndexConcurrently } from '../../lib/migrations/concurrent-index.ts';
 import { migrations, runMigrations } from '../../lib/migrations/index.ts';
 import { type Migration, migrate } from '../../lib/migrations/runner.ts';
+import { MigrationSession } from '../../lib/postgres/migration-session.ts';
 import { engineProfile } from '../../lib/postgres/sessions/engine-profile.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
@@ -265,6 +266,13 @@ describe('with a PostgreSQL of its own', () => {
 
     const autovacuum = { pid: expect.any(Number), application_name: 'autovacuum worker' };
     expect(waits).toMatchObject([{ migration: '9001-note', waits_for: [autovacuum] }]);
+  });
+
+  test('a question about a migration that PostgreSQL does not answer ends within seconds', async () => {
+    const session = await MigrationSession.open(settingsFor(server));
+    onTestFinished(() => session.end());
+
+    await expect(session.askAside('SELECT pg_sleep(60), $1::int, $2::text')).rejects.toThrow();
   });
 
   test('the command waits for a reader and a prepared transaction, and says so on standard error', async () => {
