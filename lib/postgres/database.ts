@@ -14,7 +14,6 @@ type Options = Pick<SenderOptions, 'latestMigration'> & {
 /** The kinds of statements that share sessions, and the kind that has them to itself. */
 const KINDS = { shared: ['batched-read', 'batched-write', 'list'], own: ['single'] } as const;
 
-/** The database of the service. */
 export class Database {
   readonly statements: Statements;
   readonly executors: Executors;

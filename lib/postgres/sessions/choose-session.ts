@@ -3,7 +3,7 @@ import type { Session } from './session.ts';
 type Candidate = Pick<Session, 'state' | 'length' | 'isWriting' | 'usedBy'>;
 
 /** The sessions of an executor and of all executors, each in the order in which they were opened, and what limits their use. */
-export type SessionsAtHand<One extends Candidate> = {
+type SessionsAtHand<One extends Candidate> = {
   readonly own: ReadonlySet<One>;
   readonly all: ReadonlySet<One>;
   /** Maximum number of statements in progress in a session. */

@@ -14,10 +14,8 @@ export type EngineProfile = {
   readonly hasOwnSessions: boolean;
 };
 
-export type EngineSettings = Pick<Settings['postgres'], 'engine' | 'pooler'>;
-
 /** The engine of SVC_POSTGRES_ENGINE, behind the pooler of SVC_POSTGRES_POOLER. */
-export function engineProfile({ engine, pooler }: EngineSettings): EngineProfile {
-  const isPostgres = engine === 'postgresql';
-  return { isPostgres, hasOwnSessions: isPostgres && pooler === 'none' };
+export function engineProfile(settings: Pick<Settings['postgres'], 'engine' | 'pooler'>): EngineProfile {
+  const isPostgres = settings.engine === 'postgresql';
+  return { isPostgres, hasOwnSessions: isPostgres && settings.pooler === 'none' };
 }

@@ -33,7 +33,6 @@ export type SendOptions = {
   readonly onLate?: () => void;
 };
 
-/** Sends statements to PostgreSQL. */
 export type Executor = {
   /**
    * `deadline` is a time of `performance.now()`. @throws {Problem} service_unavailable_error if the statement was not sent,

@@ -5,7 +5,6 @@ import { engineProfile } from './engine-profile.ts';
 
 type Postgres = Settings['postgres'];
 
-/** Parameters of PostgreSQL for a session. */
 export type SessionParameters = Readonly<Record<string, string>>;
 
 export const SESSION: SessionParameters = {
