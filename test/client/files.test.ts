@@ -179,7 +179,7 @@ describe('a file is read in the format of its content', () => {
       '--encoding',
       'utf-16le',
     ],
-    ['--format', gzips('email', ';full_name\nshape@example.com;'), [one], '--format', 'csv'],
+    ['--format', gzips(`${'x'.repeat(16_384)};email\n;shape@example.com`), [one], '--format', 'csv'],
     [
       'columns',
       'Mail,ID,Off\nshape@example.com,7,no\n',
