@@ -57,7 +57,7 @@ export async function startReceiver(secrets: readonly string[], tls?: ServerOpti
     port,
     url: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
     deliveries,
-    /** Signatures that are not right. */
+    /** Signatures that are not right, since the last call of `answer`. */
     faults,
     /** The ids of the requests, in the order of arrival. */
     ids: () => deliveries.map(({ change }) => change.id),
@@ -65,6 +65,7 @@ export async function startReceiver(secrets: readonly string[], tls?: ServerOpti
     answer(next: Respond) {
       respond = next;
       deliveries.length = 0;
+      faults.length = 0;
     },
     async stop() {
       server.close();
