@@ -31,7 +31,7 @@ export function dateTime(description: string, example: string) {
     format: 'date-time',
     minLength: '0001-01-01T00:00:00Z'.length,
     maxLength: '0001-01-01T00:00:00.123456789+00:00'.length,
-    // Of the year 0000 only the last day may be in the year 1 in UTC.
+    // Only the last day of the year 0000 may be in the year 1 in UTC.
     pattern: DATE_TIME_PATTERN.source.replace('[0-9]{4}', YEAR).replace('(', '(0000-12-31|'),
     description,
     examples: [example],

@@ -90,7 +90,7 @@ function outputTo(descriptor: number, name: string, commit = () => {}) {
       written.catch(() => {});
       return written;
     },
-    /** Resolves when everything is written: of a file, when the disk has it. */
+    /** Resolves when everything is written. For a file, this is when the disk has it. */
     flush: () => flush().catch(fail),
     /** Flushes, and puts a file that is replaced into its place. */
     close: () => flush().then(commit).catch(fail),
