@@ -7,7 +7,7 @@ import { ColumnMap } from './files/columns.ts';
 import { type Entry, faultsOf, nameOf, type Place } from './files/entry.ts';
 import { readUsers } from './files/reader.ts';
 import { Source } from './files/source.ts';
-import { hash } from './hash.ts';
+import { hash, membersOf } from './hash.ts';
 import { openStandardOutput } from './output.ts';
 import type { Progress } from './progress.ts';
 import type { Stop } from './stop.ts';
@@ -58,7 +58,7 @@ export async function diffUsers(
       if (earlier !== undefined) refuseTwice(earlier, position);
       keys.add(by);
       positions.set(key, position);
-      members[position] = membersOf(values);
+      members[position] = membersOf(MEMBERS, values);
       digests[position] = digestOf(values);
     }
   }
@@ -209,12 +209,7 @@ function textOf(by: UserKey, values: Values): string {
   return by === 'id' ? value.toLowerCase() : by === 'email' ? foldEmail(value) : value;
 }
 
-/** The members that a line has, as bits. */
-function membersOf(values: Values): number {
-  return MEMBERS.reduce((bits, name, bit) => (Object.hasOwn(values, name) ? bits | (1 << bit) : bits), 0);
-}
-
-function digestOf(values: Values, members = membersOf(values)): number {
+function digestOf(values: Values, members = membersOf(MEMBERS, values)): number {
   let text = '';
   for (const [bit, name] of MEMBERS.entries())
     if (members & (1 << bit)) text += `${comparable(name, values[name])}\n`;

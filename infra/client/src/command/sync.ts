@@ -8,7 +8,7 @@ import { ColumnMap } from './files/columns.ts';
 import { type Entry, type Item, invalid, nameOf, type Refusal } from './files/entry.ts';
 import { type FileOptions, readUsers } from './files/reader.ts';
 import { Source } from './files/source.ts';
-import { hash } from './hash.ts';
+import { hash, membersOf } from './hash.ts';
 import { type Output, openOutput, openStandardError, openStandardOutput } from './output.ts';
 import type { Progress } from './progress.ts';
 import { conflict, describeRefusal, refusalOf, taken } from './refusal.ts';
@@ -186,7 +186,7 @@ class SyncRun {
         throw new Failure(`${nameOf(entry)}: the external id does not begin with ${prefix}`, EXIT.wrongUse);
       const { position } = entry;
       const first = this.#positions.get(keyOf(by, key)) ?? position;
-      const members = membersOf(values);
+      const members = membersOf(MEMBERS, values);
       const digest = isRefused ? Number.NaN : digestOf(values, members);
       if (first === position) {
         this.#positions.set(keyOf(by, key), position);
@@ -417,7 +417,7 @@ class SyncRun {
     // The second time, the lines are refused already.
     if (problem && !this.#isPlanned) await this.#refuse({ ...entry, problem });
     if (problem || state || first !== entry.position) return undefined;
-    this.#source.refuseChange(this.#digests[first] !== digestOf(values, membersOf(values)));
+    this.#source.refuseChange(this.#digests[first] !== digestOf(values, membersOf(MEMBERS, values)));
     return { ...(entry as Item), values };
   }
 
@@ -533,11 +533,6 @@ function isOvertaken(error: unknown): boolean {
 
 const LEFT: readonly string[] = ['email', 'is_active'];
 const HAS_STATE = 1 << MEMBERS.indexOf('is_active');
-
-/** The members that a line has, as bits. */
-function membersOf(values: Values): number {
-  return MEMBERS.reduce((bits, name, bit) => (Object.hasOwn(values, name) ? bits | (1 << bit) : bits), 0);
-}
 
 function digestOf(values: Values, members: number): number {
   return hash(MEMBERS.map((name, bit) => (members & (1 << bit) ? textOf(name, values) : '')).join('\n'));
