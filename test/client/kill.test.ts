@@ -5,7 +5,7 @@ import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { startBuiltHost } from '../stage/built-host.ts';
+import { startBuiltHost } from '../stage/built-service.ts';
 import { senderTo, untilReady } from '../stage/caller.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';

@@ -1,5 +1,5 @@
 import { startTokenIssuer } from '../../host/development/token-issuer.ts';
-import { startBuiltHost } from '../stage/built-host.ts';
+import { startBuiltHost } from '../stage/built-service.ts';
 import { untilReady } from '../stage/caller.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { environmentOf } from '../stage/service.ts';

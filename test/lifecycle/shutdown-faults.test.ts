@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
-import { startBuiltHost } from '../stage/built-host.ts';
-import { startBuiltService } from '../stage/built-service.ts';
+import { startBuiltHost, startBuiltService } from '../stage/built-service.ts';
 import { expectEndInOrder } from '../stage/end-in-order.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { hold, untilUnderWay } from '../stage/locks.ts';

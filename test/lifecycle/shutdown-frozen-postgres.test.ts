@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Variables } from '../../lib/settings/environment.ts';
-import { startBuiltHost } from '../stage/built-host.ts';
+import { startBuiltHost } from '../stage/built-service.ts';
 import { callerOf, untilReady } from '../stage/caller.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { expectEndInOrder } from '../stage/end-in-order.ts';

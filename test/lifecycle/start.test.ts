@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import type { Variables } from '../../lib/settings/environment.ts';
-import { startBuiltHost } from '../stage/built-host.ts';
+import { startBuiltHost } from '../stage/built-service.ts';
 import { untilReady } from '../stage/caller.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { libpqEnvironment } from '../stage/libpq-environment.ts';

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { METRICS } from '../../lib/observability/metric-list.ts';
 import type { Variables } from '../../lib/settings/environment.ts';
+import { startTracedService, type TracedService } from '../stage/built-service.ts';
 import { nextOf } from '../stage/changes.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUsers, PATIENT } from '../stage/locks.ts';
@@ -9,7 +10,6 @@ import { createPipe } from '../stage/pipe.ts';
 import { USERS } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { times } from '../stage/times.ts';
-import { startTracedService, type TracedService } from '../stage/traced-service.ts';
 import { until } from '../stage/until.ts';
 
 let service: TracedService;

@@ -1,10 +1,9 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { Variables } from '../../lib/settings/environment.ts';
 import packageJson from '../../package.json' with { type: 'json' };
-import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
+import { type BuiltService, isServer, startBuiltService, traceOfCaller } from '../stage/built-service.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
-import { isServer, traceOfCaller } from '../stage/traced-service.ts';
 
 let receiver: Awaited<ReturnType<typeof startOtlpReceiver>>;
 let service: BuiltService;

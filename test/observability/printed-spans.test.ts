@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { startBuiltService } from '../stage/built-service.ts';
+import { startBuiltService, traceOfCaller } from '../stage/built-service.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
-import { traceOfCaller } from '../stage/traced-service.ts';
 import { until } from '../stage/until.ts';
 
 const NANOSECONDS = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/;

@@ -3,9 +3,9 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { METRICS } from '../../lib/observability/metric-list.ts';
+import { startTracedService, traceOfCaller } from '../stage/built-service.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { USERS } from '../stage/responses.ts';
-import { startTracedService, traceOfCaller } from '../stage/traced-service.ts';
 import { until } from '../stage/until.ts';
 
 /**

@@ -1,10 +1,9 @@
 import { expect, inject, test } from 'vitest';
-import { startBuiltHost } from '../stage/built-host.ts';
+import { isClient, startBuiltHost, startTracedService, traceOfCaller } from '../stage/built-service.ts';
 import { lastResponse, requestText } from '../stage/connection.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { addressOf, startProxy } from '../stage/proxy.ts';
 import { USERS } from '../stage/responses.ts';
-import { isClient, startTracedService, traceOfCaller } from '../stage/traced-service.ts';
 import { until } from '../stage/until.ts';
 
 const service = forAllTests(() => startTracedService());

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { isServer, startTracedService, traceOfCaller } from '../stage/built-service.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { USERS } from '../stage/responses.ts';
-import { isServer, startTracedService, traceOfCaller } from '../stage/traced-service.ts';
 
 const USER = `${USERS}{user_id}`;
 

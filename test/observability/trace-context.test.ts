@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { isClient, isServer, startTracedService, traceOfCaller } from '../stage/built-service.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { USERS } from '../stage/responses.ts';
 import { times } from '../stage/times.ts';
-import { isClient, isServer, startTracedService, traceOfCaller } from '../stage/traced-service.ts';
 import { until } from '../stage/until.ts';
 
 const service = forAllTests(() => startTracedService({ SVC_LOG_LEVEL: 'debug' }));

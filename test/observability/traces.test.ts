@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { isClient, isServer, startTracedService, traceOfCaller } from '../stage/built-service.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { startProxy } from '../stage/proxy.ts';
 import { USERS } from '../stage/responses.ts';
-import { isClient, isServer, startTracedService, traceOfCaller } from '../stage/traced-service.ts';
 
 const service = forAllTests(() => startTracedService());
 

@@ -3,11 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { startBuiltService } from '../stage/built-service.ts';
+import { startBuiltService, traceOfCaller } from '../stage/built-service.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
 import { packagesIn } from '../stage/packages.ts';
-import { traceOfCaller } from '../stage/traced-service.ts';
 
 /** The packages in the bundles that a run has loaded, according to V8 and the source maps. */
 async function packagesLoaded(SVC_OTEL_ENABLED: string): Promise<ReadonlySet<string>> {

@@ -4,7 +4,7 @@ import { type FunctionResult, lambda } from '../../lib/lambda.ts';
 import { composeService } from '../../lib/service.ts';
 import type { Variables } from '../../lib/settings/environment.ts';
 import { sendOnSocket } from '../http/rules/exchange.ts';
-import { startBuiltHost } from '../stage/built-host.ts';
+import { startBuiltHost } from '../stage/built-service.ts';
 import { untilReady } from '../stage/caller.ts';
 import { type LambdaFunction, startFunction } from '../stage/lambda-function.ts';
 import { answer, type HttpResponse, type RawRequest, type RawResponse } from '../stage/raw-request.ts';

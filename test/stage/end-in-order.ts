@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { BuiltHost } from './built-host.ts';
+import type { BuiltHost } from './built-service.ts';
 import { endedBy } from './shutdown.ts';
 import { BUSY_S } from './until.ts';
 

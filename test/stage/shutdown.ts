@@ -1,4 +1,4 @@
-import type { BuiltHost } from './built-host.ts';
+import type { BuiltHost } from './built-service.ts';
 import type { Exit, Line } from './process.ts';
 
 /** The end of a process after a signal, and the seconds until then. */

@@ -1,4 +1,4 @@
-import type { BuiltHost } from '../../stage/built-host.ts';
+import type { BuiltHost } from '../../stage/built-service.ts';
 import type { DisposablePostgres } from '../../stage/disposable-postgres.ts';
 import type { Line } from '../../stage/process.ts';
 import { drainEvents, endedBy } from '../../stage/shutdown.ts';

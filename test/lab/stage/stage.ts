@@ -4,7 +4,7 @@ import { refusedWindows } from '../../model/bridge.ts';
 import { faultsInRegisters } from '../../model/linearizability.ts';
 import { hasSpin } from '../../model/spin.ts';
 import { type FeedHistory, windowsIn } from '../../model/windows.ts';
-import { type HostOptions, startBuiltHost } from '../../stage/built-host.ts';
+import { type HostOptions, startBuiltHost } from '../../stage/built-service.ts';
 import { untilReady } from '../../stage/caller.ts';
 import { startDisposablePostgres } from '../../stage/disposable-postgres.ts';
 import { startProxy } from '../../stage/proxy.ts';
