@@ -1,9 +1,9 @@
 import { type CryptoKey, exportJWK, importJWK } from 'jose';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Settings } from '../../lib/settings/settings.ts';
-import { startGate } from '../stage/gate.ts';
 import { startVerifier } from '../stage/keys.ts';
 import type { IssuerKey } from '../stage/tokens.ts';
+import { startGate } from './gate.ts';
 
 const ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'],

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { startGate } from '../stage/gate.ts';
+import { startGate } from './gate.ts';
 
 const gate = await startGate({ onTestFinished: afterAll });
 const token = await gate.issuer.sign();

@@ -1,6 +1,6 @@
 import { afterAll, describe, onTestFinished, test, vi } from 'vitest';
 import { forged, goodParts, rs256 } from '../stage/forge.ts';
-import { startGate } from '../stage/gate.ts';
+import { startGate } from './gate.ts';
 
 const gate = await startGate({ onTestFinished: afterAll });
 const { issuer, audience, sign } = gate.issuer;

@@ -2,8 +2,8 @@ import { createPublicKey, generateKeyPairSync, KeyObject, sign } from 'node:cryp
 import { afterAll, describe, expect, test } from 'vitest';
 import { fc } from '../stage/fast-check.ts';
 import { encoded, forged, goodParts, hmac, rs256 } from '../stage/forge.ts';
-import { startGate } from '../stage/gate.ts';
 import { startIssuer } from '../stage/tokens.ts';
+import { startGate } from './gate.ts';
 
 const gate = await startGate({ onTestFinished: afterAll });
 const attacker = await startIssuer();

@@ -7,7 +7,7 @@ import { blockOf } from '../stage/page-blocks.ts';
 import { freshAddress, USERS, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
-import { gateFor } from './roles-gate.ts';
+import { gateFor } from './gate.ts';
 
 // Tokens in the form of the providers' documentation, signed by the tests' own issuer. What they need and lack is in
 // infra/docs/identity-providers.md.

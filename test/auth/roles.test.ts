@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { gateFor } from './roles-gate.ts';
+import { gateFor } from './gate.ts';
 
 describe('the roles claim', async () => {
   const { expectAccepted, expectForbidden } = await gateFor('roles', { onTestFinished: afterAll });

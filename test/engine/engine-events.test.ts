@@ -8,10 +8,10 @@ import { holdUsers, PATIENT } from '../stage/locks.ts';
 import { errorResponse } from '../stage/postgres-messages.ts';
 import { startProxy } from '../stage/proxy.ts';
 import { USERS } from '../stage/responses.ts';
-import { serviceOver } from '../stage/service-over.ts';
 import { answerAtStart } from '../stage/session-start.ts';
 import { times } from '../stage/times.ts';
 import { until } from '../stage/until.ts';
+import { serviceOver } from './service-over.ts';
 
 const postgres = forAllTests(() => startDisposablePostgres());
 const proxy = forAllTests(() => startProxy(postgres));

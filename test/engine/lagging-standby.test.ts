@@ -6,10 +6,10 @@ import { forAllTests } from '../stage/for-all-tests.ts';
 import { errorResponse, messagesThrough } from '../stage/postgres-messages.ts';
 import { lateAtFirst, startProxy, type TcpProxy } from '../stage/proxy.ts';
 import { probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
-import { type Address, migrateAlone, serviceOver } from '../stage/service-over.ts';
 import { answerAtStart } from '../stage/session-start.ts';
 import { startStandby } from '../stage/standby.ts';
 import { until } from '../stage/until.ts';
+import { type Address, migrateAlone, serviceOver } from './service-over.ts';
 
 /** The replication lag of the standby in milliseconds. */
 const LAG = 400;

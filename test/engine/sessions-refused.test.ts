@@ -6,9 +6,9 @@ import { holdEmail } from '../stage/locks.ts';
 import { errorResponse, messagesThrough } from '../stage/postgres-messages.ts';
 import { startProxy } from '../stage/proxy.ts';
 import { BATCH, freshAddress, refusal, USERS, type UserBody } from '../stage/responses.ts';
-import { migrateAlone, serviceOver } from '../stage/service-over.ts';
 import { answerAtStart } from '../stage/session-start.ts';
 import { until } from '../stage/until.ts';
+import { migrateAlone, serviceOver } from './service-over.ts';
 
 const BACKEND_KEY_DATA = 'K';
 

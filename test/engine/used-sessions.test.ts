@@ -6,9 +6,9 @@ import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { freshKey } from '../stage/keyed.ts';
 import { BATCH, freshAddress, USERS, type UserBody } from '../stage/responses.ts';
-import { type Address, migrateAlone, serviceOver } from '../stage/service-over.ts';
 import { startStandby } from '../stage/standby.ts';
 import { repeat, until } from '../stage/until.ts';
+import { type Address, migrateAlone, serviceOver } from './service-over.ts';
 
 const POOL_SIZE = 10;
 /** Those for requests, the one of the readiness check, and for a moment the search for a host and a question about a statement. */

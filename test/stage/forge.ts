@@ -1,6 +1,5 @@
 import { createHmac, KeyObject, sign } from 'node:crypto';
-import type { Gate } from './gate.ts';
-import type { IssuerKey } from './tokens.ts';
+import type { IssuerKey, startIssuer } from './tokens.ts';
 
 /** base64url of a text, of bytes, or of a value as JSON. */
 export function encoded(value: unknown): string {
@@ -31,7 +30,7 @@ export function hmac(algorithm: string, secret: Uint8Array | string) {
 }
 
 /** The header and the claims of a good token of this issuer, and its first key, which is for RS256. */
-export function goodParts({ issuer }: Pick<Gate, 'issuer'>) {
+export function goodParts({ issuer }: { readonly issuer: Awaited<ReturnType<typeof startIssuer>> }) {
   const [key] = issuer.keys as [IssuerKey];
   const now = Math.floor(Date.now() / 1000);
   return {

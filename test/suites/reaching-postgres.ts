@@ -5,7 +5,7 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** Modules that start the service with the PostgreSQL of the tests. */
 const STAGES =
-  /\/stage\/(service|service-under-test|composition|gate|built-service|postgres|opened-database|service-over)\.ts'/;
+  /\/(?:stage\/(?:service|service-under-test|composition|built-service|postgres|opened-database)|service-over)\.ts'/;
 
 /** Patterns of files that do not run again, and the reason. */
 export type LeftOut = Readonly<Record<string, string>>;

@@ -1,13 +1,13 @@
 import { runMigrations } from '../../lib/migrations/index.ts';
 import type { Variables } from '../../lib/settings/environment.ts';
-import type { DisposablePostgres } from './disposable-postgres.ts';
-import { forThisTest } from './for-all-tests.ts';
-import { settingsFor } from './opened-database.ts';
-import { addressOf } from './proxy.ts';
-import { freshAddress, USERS } from './responses.ts';
-import { startService } from './service.ts';
-import { startIssuer } from './tokens.ts';
-import { until } from './until.ts';
+import type { DisposablePostgres } from '../stage/disposable-postgres.ts';
+import { forThisTest } from '../stage/for-all-tests.ts';
+import { settingsFor } from '../stage/opened-database.ts';
+import { addressOf } from '../stage/proxy.ts';
+import { freshAddress, USERS } from '../stage/responses.ts';
+import { startService } from '../stage/service.ts';
+import { startIssuer } from '../stage/tokens.ts';
+import { until } from '../stage/until.ts';
 
 /** An address of PostgreSQL, of a proxy or of a pooler. */
 export type Address = { readonly host: string; readonly port: number };
