@@ -34,6 +34,8 @@ describe('the claim', () => {
     ['exp', 'in the year 9999', () => 253_402_300_799],
     ['nbf', 'absent', () => undefined],
     ['nbf', 'now', now],
+    ['nbf', 'zero', () => 0],
+    ['iat', 'in an hour', () => now() + 3600],
     ['aud', 'an array that contains the audience', () => ['another', audience, 'a third']],
     ['sub', 'Zoë 🌍', () => 'Zoë 🌍'],
   ])('%s, %s, is accepted', async (claim, _title, value) => {
@@ -49,6 +51,8 @@ describe('the claim', () => {
     ['nbf', 'in five seconds', () => now() + 5],
     ['nbf', 'a text', () => String(now() - 60)],
     ['nbf', 'null', () => null],
+    ['iat', 'a text', () => String(now())],
+    ['iat', 'null', () => null],
     ['iss', 'with a slash at its end', () => `${issuer}/`],
     ['iss', 'a beginning of it', () => issuer.slice(0, -1)],
     ['iss', 'an array of it', () => [issuer]],

@@ -1,6 +1,5 @@
 import { createPublicKey, generateKeyPairSync, KeyObject, sign } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
-import { fc } from '../stage/fast-check.ts';
 import { encoded, forged, goodParts, hmac, rs256 } from '../stage/forge.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { startGate } from './gate.ts';
@@ -165,28 +164,6 @@ describe('a modified token is 401, also after the original was accepted', () => 
     const [head, , signature] = token.split('.');
 
     await gate.expectRefused(`${head}.${encoded(claims)}.${signature}`);
-  });
-
-  test('with any character changed', { timeout: 180_000 }, async () => {
-    const token = await gate.issuer.sign();
-    await gate.expectAccepted(token);
-    const place = fc.integer({ min: 0, max: token.length - 1 });
-    const character = fc.constantFrom(...'ABCxyz019-_.=+/~\u00e9');
-    const change = fc.constantFrom('replace', 'insert', 'remove', 'repeat', 'cut');
-    await fc.assert(
-      fc.asyncProperty(place, character, change, async (at, put, how) => {
-        const mutants = {
-          replace: token.slice(0, at) + put + token.slice(at + 1),
-          insert: token.slice(0, at) + put + token.slice(at),
-          remove: token.slice(0, at) + token.slice(at + 1),
-          repeat: token.slice(0, at) + token.slice(at, at + 8) + token.slice(at),
-          cut: token.slice(0, at),
-        } as const;
-        const mutant = mutants[how as keyof typeof mutants];
-        if (mutant !== token) await gate.expectRefused(mutant);
-      }),
-      { numRuns: 500 },
-    );
   });
 });
 

@@ -59,6 +59,11 @@ describe('SVC_OAUTH_ROLES_CLAIM', () => {
     await expectForbidden({ roles: ['users.read'] });
   });
 
+  test('can name a member at any depth, also with hyphens', async () => {
+    const { expectAccepted } = await gateFor('resource_access.user-management-service.roles');
+    await expectAccepted({ resource_access: { 'user-management-service': { roles: ['users.read'] } } });
+  });
+
   test.each([undefined, null, 'users.read', { roles: { roles: 'users.read' } }])(
     'with dots grants no roles if the member does not exist: %j',
     async (realm_access) => {
