@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { CHANGES, cursorIn, endOfFeed, nextOf } from '../stage/changes.ts';
-import { invalid, options, refusal, success, USERS, type UserBody } from '../stage/responses.ts';
+import { invalid, success, USERS, type UserBody } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
@@ -64,15 +64,6 @@ describe('the two paths', () => {
 
     expect((await call('GET', `${CHANGES}${slash}?limit=1`)).status).toBe(200);
     expect((await call('GET', `${of(ada)}${slash}`)).body).toHaveLength(1);
-  });
-
-  test('support only GET and HEAD', async () => {
-    const headers = { allow: 'GET, HEAD, OPTIONS' };
-    for (const path of [CHANGES, of({ id: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' })]) {
-      for (const method of ['POST', 'PATCH', 'DELETE', 'PUT'])
-        expect(await call(method, path)).toEqual(refusal('method_not_allowed_error', path, { headers }));
-      expect(await call('OPTIONS', path)).toEqual(options(headers.allow));
-    }
   });
 
   test('ignore If-Match and If-None-Match, and have no ETag', async () => {

@@ -3,10 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { beforeAll, describe, expect, test } from 'vitest';
 import { RequestEvent } from '../../host/request-event.ts';
 import { connectAndSend, connectTo, lastResponse, requestText } from '../stage/connection.ts';
-import { forThisTest } from '../stage/for-all-tests.ts';
 import { listen } from '../stage/listening.ts';
 import { ACCEPT_PATCH, BATCH, freshAddress, refusal, USERS } from '../stage/responses.ts';
-import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const LIMIT = 65_536;
@@ -116,14 +114,6 @@ describe('413 is the response', () => {
     connection.send(requestText('GET /health', {}));
     expect((await connection.answer()).status).toBe(200);
     connection.close();
-  });
-
-  test('at the size that SVC_BODY_LIMIT names', async () => {
-    const other = await forThisTest(startService, { SVC_BODY_LIMIT: '1024' });
-    const sendOf = (size: number) =>
-      other.call('POST', USERS, undefined, { headers: JSON_TYPE, body: createOf(size) });
-
-    expect([(await sendOf(1024)).status, (await sendOf(1025)).status]).toEqual([201, 413]);
   });
 });
 

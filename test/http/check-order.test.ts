@@ -95,19 +95,6 @@ describe('the order of the checks is', () => {
   });
 });
 
-describe('without a valid token, a request', () => {
-  test.each([
-    ['POST', USERS, LARGE],
-    ['GET', UNKNOWN, undefined],
-    ['PATCH', `${USERS}42`, '[]'],
-    ['DELETE', UNKNOWN, undefined],
-  ])('is 401: %s %s', async (method, path, body) => {
-    for (const token of ['', INVALID, 'foreign']) {
-      expect(await send(method, path, token, STALE, body)).toEqual(refusal('unauthorized_error', path));
-    }
-  });
-});
-
 describe('with SVC_REQUIRE_IF_MATCH', () => {
   const strict = serviceUnderTest(() => ({ SVC_REQUIRE_IF_MATCH: 'yes' }));
   const call = (method: string, path: string, init: RequestInit = {}) =>

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
-import { BATCH, freshAddress, TIMESTAMP, USERS, type UserBody, user } from '../stage/responses.ts';
+import { BATCH, freshAddress, USERS, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
@@ -237,33 +237,6 @@ describe('the header', () => {
     await createUser();
     const { headers } = await call('GET', `${USERS}?limit=1`);
     expect(headers.link).toMatch(/^<\/api\/v1\/users\/\?[^<>]*cursor=[\w-]+[^<>]*>; rel="next"$/);
-  });
-});
-
-describe('a user', () => {
-  test('is returned by the create and by a read, with its values and defaults', async () => {
-    const email = freshAddress();
-    const { body } = await call('POST', USERS, { email, full_name: 'Ada Lovelace' });
-    const { id, created_at } = body as UserBody;
-
-    expect(body).toEqual(user({ email, full_name: 'Ada Lovelace', updated_at: created_at }));
-    expect((await call('GET', USERS + id)).body).toEqual(body);
-  });
-
-  test('has the values of the update afterwards', async () => {
-    const given = await createUser();
-    const { body } = await call('PATCH', USERS + given.id, { full_name: 'Ada', is_active: false });
-
-    const updated_at = expect.stringMatching(TIMESTAMP);
-    expect(body).toEqual({ ...given, full_name: 'Ada', is_active: false, updated_at });
-    expect((await call('GET', USERS + given.id)).body).toEqual(body);
-  });
-
-  test('is 404 after its deletion', async () => {
-    const { id } = await createUser();
-    await call('DELETE', USERS + id);
-
-    for (const method of ['GET', 'DELETE']) expect((await call(method, USERS + id)).status).toBe(404);
   });
 });
 
