@@ -6,7 +6,7 @@ import { refusal, type ServiceResponse, TIMESTAMP, USERS } from '../stage/respon
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest(() => ({ SVC_BODY_LIMIT: '1024', SVC_POSTGRES_STATEMENT_TIMEOUT: '0.3' }));
-const { call, createUser, eventsOf } = service;
+const { call, eventsOf } = service;
 
 const warning = ({ headers }: ServiceResponse, fields: object) => ({
   timestamp: expect.stringMatching(TIMESTAMP),
@@ -38,20 +38,6 @@ test.each<[string, Parameters<typeof call>, number, RegExp]>([
       status_code: status,
       path: path.split('?')[0],
     }),
-  ]);
-});
-
-test('app_error is logged for a conflict and for a precondition that is not satisfied', async () => {
-  const user = await createUser();
-  const path = USERS + user.id;
-  const conflict = await call('POST', USERS, { email: user.email });
-  const changed = await call('DELETE', path, undefined, { headers: { 'if-match': '"other"' } });
-
-  expect(await eventsOf(conflict)).toMatchObject([
-    { event: 'app_error', level: 'warning', status_code: 409, path: USERS },
-  ]);
-  expect(await eventsOf(changed)).toMatchObject([
-    { event: 'app_error', level: 'warning', status_code: 412, path },
   ]);
 });
 

@@ -42,14 +42,17 @@ test('tracing is on by default in production', async () => {
   });
 });
 
+const often = { OTEL_METRICS_EXPORTER: 'otlp', OTEL_METRIC_EXPORT_INTERVAL: '100' };
+
 test.each<[string, Variables]>([
   ['by default in development', { SVC_ENV: 'development', SVC_OTEL_ENABLED: '' }],
   ['with OTEL_SDK_DISABLED', { OTEL_SDK_DISABLED: 'true' }],
-])('all signals are off %s', async (_case, variables) => {
+  ['with SVC_OTEL_ENABLED=false', { ...often, SVC_OTEL_ENABLED: 'false', SVC_LOG_LEVEL: 'debug' }],
+])('all signals are off %s, and events have no trace ids', async (_case, variables) => {
   await run(variables);
 
   expect(receiver.received).toEqual([]);
-  expect(service.printed()).not.toContain('"kind":');
+  expect(service.printed()).not.toMatch(/"kind":|trace_id|span_id/);
 });
 
 test('spans are sent to the OTLP path in protobuf, with the headers, name and attributes of the variables', async () => {

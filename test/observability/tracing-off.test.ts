@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { startBuiltService, traceOfCaller } from '../stage/built-service.ts';
+import { startBuiltService } from '../stage/built-service.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
-import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
 import { packagesIn } from '../stage/packages.ts';
 
 /** The packages in the bundles that a run has loaded, according to V8 and the source maps. */
@@ -36,23 +35,4 @@ test('with tracing on it is loaded, which proves the measurement', async () => {
   expect([...packages]).toEqual(
     expect.arrayContaining(['@opentelemetry/sdk-node', '@opentelemetry/sdk-trace']),
   );
-});
-
-test('with tracing off there are no spans with any endpoint and caller, and events have no trace ids', async () => {
-  const receiver = await forThisTest(startOtlpReceiver);
-  const service = await forThisTest(startBuiltService, {
-    SVC_OTEL_ENABLED: 'false',
-    SVC_LOG_LEVEL: 'debug',
-    OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint,
-    OTEL_METRICS_EXPORTER: 'otlp',
-    OTEL_METRIC_EXPORT_INTERVAL: '100',
-  });
-  const { headers } = traceOfCaller();
-  await service.call('POST', '/api/v1/users/', { email: 'off@example.com' }, { headers });
-  service.signal('SIGTERM');
-  await service.exited;
-
-  expect(receiver.received).toEqual([]);
-  expect(service.events('user_created')).toHaveLength(1);
-  expect(service.lines().filter((line) => 'trace_id' in line || 'span_id' in line)).toEqual([]);
 });
