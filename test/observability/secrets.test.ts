@@ -86,6 +86,10 @@ async function run(service: BuiltService): Promise<readonly string[]> {
     `${PLANTED.body} ${valid}\r\n\r\n`,
     written(`GET /?${PLANTED.query}&token=${valid}`, [['Connection', 'close']]),
     written(`GET /${PLANTED.address}`, [['X-Large', valid.repeat(50)]]),
+    written('GET /nowhere', [
+      ['Host', valid],
+      ['Connection', 'close'],
+    ]),
   ])
     await lastResponse(url, content);
 
