@@ -7,7 +7,6 @@ import { holdAgainst, holdAgainstClaim } from './conformance.ts';
 import { methodsByPath, type Operation } from './document.ts';
 import { type Fuzzed, requestTo } from './requests.ts';
 
-/** A service under test. */
 type FuzzTarget = {
   send(request: RawRequest): Promise<HttpResponse>;
   createUser(): Promise<{ readonly id: string }>;

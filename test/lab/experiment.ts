@@ -19,7 +19,6 @@ export type Experiment<Options extends ParseArgsOptionsConfig = ParseArgsOptions
 export type Lab<Options extends ParseArgsOptionsConfig = ParseArgsOptionsConfig> = {
   readonly options: ReturnType<typeof parseArgs<{ options: Options }>>['values'];
   readonly words: readonly string[];
-  /** Prints a line on standard output. */
   print(line: string): void;
   /** Undoes something at the end, after a failure and after a signal, too; the latest first. */
   defer(undo: () => unknown): void;

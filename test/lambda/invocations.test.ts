@@ -35,8 +35,7 @@ async function start(variables: Variables = {}, nodeOptions: readonly string[] =
 /** The same, with a collector of its spans. */
 async function startTraced() {
   const collector = await forThisTest(startOtlpReceiver);
-  const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
-  return { ...(await start({ SVC_OTEL_ENABLED: 'true', ...endpoint })), collector };
+  return { ...(await start(collector.variables)), collector };
 }
 
 /** The same, with a collector that never responds. */

@@ -37,7 +37,6 @@ const VARIANTS = {
 
 type Variant = keyof typeof VARIANTS;
 
-/** One load. */
 type FairRow = {
   readonly variant: Variant;
   readonly connections: number;

@@ -15,7 +15,6 @@ if (process.env.VITEST) await builtHost();
 // Exactly the options of `npm start`, so that users have the measured program. Source maps cost 0.5 ms per stack.
 const VARIABLES = Object.fromEntries(START_VARIABLES.map((setting) => setting.split('=')));
 
-/** Differences from the usual start of a host. */
 export type HostOptions = {
   /** The target of standard output instead of a file, and a function that reads it. */
   readonly output?: Parameters<typeof startProcess>[1]['output'];
@@ -54,7 +53,6 @@ export async function startBuiltHost(variables: Variables, { output, runBy = [],
       const port = await find('its port', () => /\blistening\b.*\bport"?[=:](\d+)/.exec(printed())?.[1]);
       return `http://127.0.0.1:${port}`;
     },
-    /** The first event with this name. */
     untilEvent: (name: string) => find(`the event ${name}`, () => events(name)[0]),
   };
 }
@@ -106,13 +104,8 @@ export type TracedService = Awaited<ReturnType<typeof startTracedService>>;
 /** Starts the built service and a receiver of its spans, which it sends with little delay. */
 export async function startTracedService(variables: Variables = {}, options: HostOptions = {}) {
   const receiver = await startOtlpReceiver();
-  const telemetry = {
-    SVC_OTEL_ENABLED: 'true',
-    OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint,
-    OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: 'http/json',
-    OTEL_BSP_SCHEDULE_DELAY: '50',
-  };
-  const service = await startBuiltService({ ...telemetry, ...variables }, options);
+  const telemetry = { ...receiver.variables, OTEL_BSP_SCHEDULE_DELAY: '50', ...variables };
+  const service = await startBuiltService(telemetry, options);
   return {
     ...service,
     receiver,

@@ -29,7 +29,6 @@ export function senderTo(url: string, issuer: Issuer): Request<Response> {
   };
 }
 
-/** Waits until /ready is 200. */
 export async function untilReady(url: string): Promise<void> {
   const isReady = async () => (await fetch(`${url}/ready`).catch(() => undefined))?.ok;
   await until('/ready is 200', isReady);

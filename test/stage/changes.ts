@@ -2,7 +2,6 @@ import { expect } from 'vitest';
 import { type ServiceResponse, TIMESTAMP, type UserBody } from './responses.ts';
 import { until } from './until.ts';
 
-/** The path of the changes of all users. */
 export const CHANGES = '/api/v1/users/changes';
 
 /** A change as in a response. */
@@ -34,7 +33,6 @@ export function nextOf({ headers }: Pick<ServiceResponse, 'headers'>): string {
   return next;
 }
 
-/** The cursor in a link. */
 export const cursorIn = (next: string) => new URLSearchParams(next.split('?')[1]).get('cursor') ?? '';
 
 type Call = (method: string, path: string) => Promise<ServiceResponse>;

@@ -38,7 +38,6 @@ export async function startComposition(variables: Variables = {}) {
     /** The events that were logged so far. */
     lines: lines as readonly Record<string, unknown>[],
     call,
-    /** A stored user. */
     async createUser(fields: { email?: string; full_name?: string | null } = {}): Promise<UserBody> {
       const body = JSON.stringify({ email: freshAddress(), ...fields });
       return (await call(createUser, 'createUser', { body })).body as UserBody;

@@ -73,7 +73,6 @@ export async function connectTo(url: string, { isReading = true } = {}) {
     },
     /** The statuses of the responses that came, without interim ones. */
     statuses: () => Array.from(text().matchAll(/HTTP\/1\.1 ([2-5]\d\d) /g), ([, status]) => Number(status)),
-    /** Whether the service has ended the connection. */
     get isOver() {
       return isEnded || socket.destroyed;
     },
@@ -92,7 +91,6 @@ export async function connectTo(url: string, { isReading = true } = {}) {
       socket.destroy();
       return received.toString();
     },
-    /** Whether the service has reset the connection. */
     get wasReset() {
       return wasReset;
     },
@@ -108,7 +106,6 @@ export async function connectTo(url: string, { isReading = true } = {}) {
   };
 }
 
-/** A connection on which `content` was sent. */
 export async function connectAndSend(url: string, content: string | Buffer) {
   const connection = await connectTo(url);
   connection.send(content);

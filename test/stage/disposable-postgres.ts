@@ -6,7 +6,6 @@ import { hastySettings, removeDataFolder } from './postgres.ts';
 import { inDatabase } from './rows.ts';
 import { until } from './until.ts';
 
-/** A PostgreSQL that tests may break. */
 export type DisposablePostgres = Awaited<ReturnType<typeof startDisposablePostgres>>;
 
 type Options = {

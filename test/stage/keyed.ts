@@ -3,13 +3,11 @@ import type { ServiceResponse } from './responses.ts';
 
 type Call = (method: string, path: string, body?: unknown, init?: RequestInit) => Promise<ServiceResponse>;
 
-/** An unused idempotency key. */
 export const freshKey = (): string => randomUUID();
 
 /** The header of a response to a repeated request. */
 export const REPLAYED = { 'idempotency-replayed': 'true' };
 
-/** Sends bodies under idempotency keys. */
 export const postingUnderKeys =
   (call: Call) =>
   (

@@ -29,7 +29,6 @@ const ENVIRONMENT = {
   TZ: ':UTC',
 };
 
-/** An instance of a function. */
 export type LambdaFunction = Awaited<ReturnType<typeof startFunction>>;
 
 /** The folder of a function, as `npm run build` writes it. */
@@ -67,7 +66,6 @@ export async function startFunction(
       if ('result' in outcome) return JSON.parse(outcome.result || 'null');
       throw new Error(`${outcome.error.errorType}: ${outcome.error.errorMessage}`);
     },
-    /** The output so far. */
     printed,
     errors,
     /** The lines of the output that are JSON: events and spans. */

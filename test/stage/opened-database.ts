@@ -13,7 +13,6 @@ import { environmentOf } from './service.ts';
 /** An identity provider for settings of which no token is verified. */
 const ISSUER = { issuer: 'https://issuer.test', jwksUri: 'https://issuer.test/jwks', audience: 'users' };
 
-/** The settings of a service for a database and these variables. */
 export function settingsFor(database: Parameters<typeof environmentOf>[0], variables: Variables = {}) {
   return readSettings({ ...environmentOf(database, ISSUER), ...variables }).postgres;
 }
@@ -41,7 +40,6 @@ export const openedDatabase = (prepare: string, variables: Variables = {}) =>
       statements: opened.statements,
       /** Opens the database again, with these variables. */
       open: (others: Variables = {}) => new Database(settingsFor(database, others)),
-      /** Runs a statement as administrator. */
       query: administrator.query,
       async stop() {
         await Promise.all([opened.close(1), administrator.stop()]);

@@ -1,12 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { listen } from './listening.ts';
-import { decodeTraceRequest } from './otlp-protobuf.ts';
 import { until } from './until.ts';
 
-/** Flat attributes. An integer is a number in either encoding. */
+/** Flat attributes. */
 export type Attributes = Readonly<Record<string, unknown>>;
 
-/** A span as it arrived. */
 export type ReceivedSpan = {
   readonly name: string;
   readonly kind: 'INTERNAL' | 'SERVER' | 'CLIENT' | 'PRODUCER' | 'CONSUMER' | undefined;
@@ -31,7 +29,6 @@ export type ReceivedPoint = {
   readonly sum: number | undefined;
 };
 
-/** A request that an exporter made. */
 export type Export = {
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
@@ -45,7 +42,7 @@ const STATUSES = ['UNSET', 'OK', 'ERROR'] as const;
 
 const succeed: Answer = (response) => response.writeHead(200).end();
 
-/** Starts a receiver of OTLP over HTTP on a port of 127.0.0.1: of spans in protobuf and in JSON, of metrics in JSON. */
+/** Starts a receiver of OTLP over HTTP on a port of 127.0.0.1. It reads JSON alone. */
 export async function startOtlpReceiver() {
   const received: Export[] = [];
   let answer = succeed;
@@ -62,8 +59,13 @@ export async function startOtlpReceiver() {
 
   return {
     endpoint: `http://127.0.0.1:${port}`,
+    /** The settings of a service that sends its spans here. */
+    variables: {
+      SVC_OTEL_ENABLED: 'true',
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+    },
     port,
-    /** All received requests. */
     received,
     spans,
     points: () => received.filter(({ path }) => path === '/v1/metrics').flatMap(pointsOf),
@@ -73,11 +75,9 @@ export async function startOtlpReceiver() {
         const found = spans().filter((span) => span.traceId === traceId);
         return found.length >= count && found;
       }),
-    /** Responds in this way from now on. */
     answer(otherwise: Answer) {
       answer = otherwise;
     },
-    /** Accepts everything from now on. */
     answerNormally() {
       answer = succeed;
     },
@@ -88,8 +88,8 @@ export async function startOtlpReceiver() {
 // biome-ignore lint/suspicious/noExplicitAny: the tests check the content
 type Message = any;
 
-function spansOf({ body, headers }: Export): ReceivedSpan[] {
-  const { resourceSpans = [] } = messageOf(body, headers);
+function spansOf({ body }: Export): ReceivedSpan[] {
+  const { resourceSpans = [] } = JSON.parse(body.toString());
   return resourceSpans.flatMap(({ resource, scopeSpans = [] }: Message) =>
     scopeSpans.flatMap(({ spans = [] }: Message) =>
       spans.map(
@@ -135,12 +135,6 @@ function instrumentOf({ gauge, sum, histogram }: Message): ReceivedPoint['instru
   if (gauge) return 'gauge';
   if (histogram) return 'histogram';
   return sum.isMonotonic ? 'counter' : 'up-down counter';
-}
-
-function messageOf(body: Buffer, headers: Export['headers']): Message {
-  return headers['content-type'] === 'application/json'
-    ? JSON.parse(body.toString())
-    : decodeTraceRequest(body);
 }
 
 function attributesOf(pairs: Message[] = []): Attributes {

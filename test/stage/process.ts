@@ -12,7 +12,6 @@ process.on('exit', () => running.forEach((child) => void child.kill('SIGKILL')))
 /** A parsed line of standard output. */
 export type Line = Readonly<Record<string, unknown>>;
 
-/** The end of a process. */
 export type Exit = { readonly code: number | null; readonly signal: string | null };
 
 type Options = {

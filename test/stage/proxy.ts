@@ -8,10 +8,8 @@ import { listen } from './listening.ts';
 /** A change of the bytes in one direction of one connection. */
 type Interference = () => Transform;
 
-/** The target of a proxy's connections. */
 type Target = { readonly host: string; readonly port: number };
 
-/** A proxy in front of PostgreSQL, of the key server or of the service. */
 export type TcpProxy = Awaited<ReturnType<typeof startProxy>>;
 
 /** Starts a proxy on a port of 127.0.0.1. It forwards everything until one of its functions brings a fault about. */
@@ -74,7 +72,6 @@ export async function startProxy(first: Target) {
   return {
     host: '127.0.0.1',
     port: ownPort,
-    /** Number of accepted connections so far. */
     get accepted() {
       return accepted;
     },

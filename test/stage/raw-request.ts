@@ -1,7 +1,6 @@
 import { type Agent, request as send } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 
-/** A request as a client writes it. */
 export type RawRequest = {
   readonly method: string;
   /** Path and query, encoded. */

@@ -4,7 +4,6 @@ import { createServiceResponse, type ServiceResponse } from './service-response.
 
 export { readResponse, type ServiceResponse } from './service-response.ts';
 
-/** The paths of the users and of a batch. */
 export const USERS = '/api/v1/users/';
 export const BATCH = '/api/v1/users/batch';
 
@@ -51,7 +50,6 @@ const everyHeader = () => ({
   'x-request-id': expect.stringMatching(UUID_4),
 });
 
-/** The response for the result of a handler. */
 export function responseFromResult({
   statusCode,
   headers,
@@ -132,7 +130,6 @@ export function success(
   };
 }
 
-/** The complete response of a successful probe. */
 export function probe(status: 'healthy' | 'ready'): ServiceResponse {
   return success(200, { status }, { 'cache-control': 'no-store' });
 }

@@ -5,7 +5,6 @@ export interface ServiceResponse {
   readonly body: unknown;
 }
 
-/** Reads a complete response. */
 export async function readResponse(response: Response): Promise<ServiceResponse> {
   const bytes = Buffer.from(await response.arrayBuffer());
   return createServiceResponse(response.status, Object.fromEntries(response.headers), bytes);

@@ -38,7 +38,6 @@ export function serviceUnderTest(variables: () => Variables = () => ({}), option
       return authorization;
     },
     events: () => service.events(),
-    /** The events of the request with this response. */
     async eventsOf({ headers }: ServiceResponse) {
       return (await service.events()).filter(({ request_id }) => request_id === headers['x-request-id']);
     },
@@ -46,7 +45,6 @@ export function serviceUnderTest(variables: () => Variables = () => ({}), option
     cleanUp: () => maintain(readSettings(service.environment)),
     /** The complete response to a request with a token that has both roles, and a JSON body. */
     call,
-    /** A stored user. */
     async createUser(fields: UserFields = {}): Promise<UserBody> {
       const { body } = await call('POST', '/api/v1/users/', { email: freshAddress(), ...fields });
       return body as UserBody;

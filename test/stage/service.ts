@@ -41,7 +41,6 @@ export function environmentOf(
   };
 }
 
-/** The database and the identity provider of a service. */
 export type Surroundings = {
   readonly database: Omit<Database, 'drop'>;
   readonly issuer: Awaited<ReturnType<typeof startIssuer>>;

@@ -8,7 +8,6 @@ export const START_COMMAND = /^ *(MALLOC_.* exec node .*)$/m.exec(COMMANDS)?.[1]
 
 const WORDS = START_COMMAND.split(' ');
 
-/** The options of Node.js in the command. */
 export const START_OPTIONS: readonly string[] = WORDS.filter((word) => word.startsWith('--'));
 
 /** The settings of the C library and of libuv in the command, as `NAME=value`. */

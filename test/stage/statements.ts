@@ -36,7 +36,6 @@ export async function statementSentBy(
   return sent[0] as Statement;
 }
 
-/** Sends a statement with these values. */
 type Run<Given, Row> = (values: Given) => Promise<readonly Row[]>;
 
 /** A statement of any kind, for the tests of the engine. Batched statements take lists of one value. */

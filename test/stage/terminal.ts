@@ -10,7 +10,6 @@ export const TERMINAL: readonly string[] =
     ? ['script', '-q', '/dev/null']
     : ['sh', '-c', 'exec script --quiet --flush --command "$*" /dev/null', 'sh'];
 
-/** Whether a program with this name is installed. */
 export const isInstalled = (program: string): boolean =>
   (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, program)));
 

@@ -64,5 +64,4 @@ export async function startCountedHost(variables: Variables, preloaded: readonly
   };
 }
 
-/** A host that counts. */
 export type CountedHost = Awaited<ReturnType<typeof startCountedHost>>;

@@ -9,7 +9,6 @@ export const nodeMajor = Number(process.versions.node.split('.')[0]);
 
 type Committed = { readonly node: number; readonly workloads: Measured };
 
-/** The figures that are committed, and the Node they are of. */
 export const readFigures = (): Committed => JSON.parse(readFileSync(FILE, 'utf8'));
 
 /** Writes the figures to be committed: a line a workload. */

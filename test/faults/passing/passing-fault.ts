@@ -17,5 +17,4 @@ export type Surroundings = Pick<Stage, 'postgres' | 'issuer' | 'claim' | 'token'
 /** Faults by name. Each has ended, and has been undone, when its promise resolves: within 25 seconds. */
 export type PassingFaults = Readonly<Record<string, (surroundings: Surroundings) => Promise<void>>>;
 
-/** One of them. */
 export type PassingFault = { readonly name: string; readonly bringAbout: PassingFaults[string] };

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A change as the service returns it. */
 export type Change = {
   readonly id: string;
   readonly type: 'user.created' | 'user.updated' | 'user.deleted';
@@ -47,7 +46,6 @@ export async function readPage({ url, token }: Service, path: string, signal?: A
 export const nextIn = ({ headers }: Response): string | undefined =>
   /<([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1];
 
-/** All changes from the first to the head. */
 export async function allChanges(service: Service): Promise<readonly Change[]> {
   const all: Change[] = [];
   for (let path = FIRST_CHANGES; ; ) {

@@ -12,7 +12,6 @@ import {
   versionIn,
 } from './ledger.ts';
 
-/** A user as it is stored. */
 export type StoredUser = {
   readonly id: string;
   readonly email: string;
@@ -21,7 +20,6 @@ export type StoredUser = {
   readonly version: number;
 };
 
-/** The whole table of users. */
 export async function storedUsers(postgres: { query(sql: string): Promise<readonly unknown[]> }) {
   const rows = await postgres.query('SELECT id, email, full_name, is_active, version::int FROM users');
   return rows as readonly StoredUser[];

@@ -37,7 +37,6 @@ function createHistory() {
 
 type History = ReturnType<typeof createHistory>;
 
-/** A change of a history. */
 type Alter = (history: History) => unknown;
 
 /** Alters one of its requests. */

@@ -49,10 +49,8 @@ export const isReplay = ({ responseHeaders }: Entry): boolean =>
 export const isKeyInUse = ({ status, body }: Entry): boolean =>
   status === 409 && body.includes('idempotency_key_in_use_error');
 
-/** The Idempotency-Key of a request. */
 export const keyOf = ({ headers }: Entry): string | undefined => headers?.['idempotency-key'];
 
-/** The user in an answer 200 or 201. */
 export const userIn = ({ body }: Entry): UserBody => JSON.parse(body);
 
 /** The version that an answer names in its ETag. */

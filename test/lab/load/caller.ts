@@ -26,7 +26,6 @@ export type Caller = ReturnType<typeof createCaller>;
 /** No answer takes longer, or the request counts as lost; in milliseconds. */
 const RESPONSE_LIMIT_MS = 30_000;
 
-/** A caller that has not connected yet. */
 export function createCaller({ url, token, ledger, connections = 1 }: CallerOptions) {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
 

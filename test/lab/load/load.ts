@@ -39,7 +39,6 @@ type Listed = {
 /** Requests of a workload of the benchmark, about users from number 1 to `users`. */
 type Generated = Omit<Material, 'anyUser'> & { readonly workload: string; readonly users: number };
 
-/** The results of one load. */
 export type Outcome = Awaited<ReturnType<typeof makeLoad>>;
 
 /** A process that makes loads, so that these take no time from the process that measures. */
@@ -53,7 +52,6 @@ export function startLoadProcess() {
   }));
   return {
     processId: child.pid as number,
-    /** Makes these loads at the same time. */
     async run(...jobs: readonly Job[]): Promise<readonly Outcome[]> {
       child.send(jobs);
       const reported = once(child, 'message').then(([report]) => report);
@@ -82,7 +80,6 @@ if (import.meta.main) {
   });
 }
 
-/** Makes one load in this process. */
 async function makeLoad({ requests, warmUp = 0, seconds, watched, ...load }: Job) {
   let [successes, refusals]: [number[], number[]] = [[], []];
   let begun = performance.now();

@@ -6,7 +6,6 @@ export type Request = {
   readonly body?: string;
 };
 
-/** The path of all users. */
 export const USERS = '/api/v1/users/';
 
 /** A request as HTTP/1.1 writes it. A body is JSON in ASCII, so it has as many bytes as characters. */

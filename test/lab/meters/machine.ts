@@ -1,6 +1,5 @@
 import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os';
 
-/** The machine that figures were made on. */
 export function machine() {
   return {
     date: new Date().toISOString(),

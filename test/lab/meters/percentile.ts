@@ -4,7 +4,6 @@ export function percentiles(values: Iterable<number>, ...shares: readonly number
   return shares.map((share) => sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? NaN);
 }
 
-/** One of `percentiles`. */
 export const percentile = (values: Iterable<number>, share: number) =>
   percentiles(values, share)[0] as number;
 

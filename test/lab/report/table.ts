@@ -10,7 +10,6 @@ export function aligned(lines: readonly (readonly string[])[]): string {
 /** By the titles of the columns: the text of a row's cell. */
 type Columns<Row> = Readonly<Record<string, (row: Row) => string | number>>;
 
-/** A table of rows. */
 export function tableOf<Row>(columns: Columns<Row>, rows: readonly Row[]): string {
   const cells = rows.map((row) => Object.values(columns).map((cell) => String(cell(row))));
   return aligned([Object.keys(columns), ...cells]);
@@ -21,7 +20,6 @@ export function markdownTable<Row>(columns: Columns<Row>) {
   const lineOf = (cells: readonly (string | number)[]) => `| ${cells.join(' | ')} |`;
   const titles = Object.keys(columns);
   return {
-    /** The first two lines. */
     head: `${lineOf(titles)}\n${lineOf(titles.map(() => '---'))}`,
     line: (row: Row) => lineOf(Object.values(columns).map((cell) => cell(row))),
   };

@@ -26,7 +26,6 @@ const MAX_WINDOWS = 10_000;
 /** All that a row stands on, and the record of what it found. */
 export type Stage = Awaited<ReturnType<typeof openStage>>;
 
-/** A service under test. */
 export type ServiceUnderFault = Awaited<ReturnType<Stage['startService']>>;
 
 type Options = {
@@ -79,7 +78,6 @@ export async function openStage({ seed, trials, postgres: options, searchesModel
       faults.push(seen === undefined ? sentence : `${sentence}: ${JSON.stringify(seen)?.slice(0, 400)}`);
   }
 
-  /** One more trial has been made. */
   function tried(): void {
     figures.trials += 1;
   }
@@ -128,7 +126,6 @@ export async function openStage({ seed, trials, postgres: options, searchesModel
       ...host,
       ...suspect,
       environment,
-      /** A caller of this service, over so many connections. */
       caller: (connections = 1) => createCaller({ ...suspect, connections }),
       /** Callers with users of their own. */
       startLoad: (callers: number) => startCallers(suspect, callers, random.branch(), { areAlone: true }),
