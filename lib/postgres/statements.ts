@@ -1,5 +1,11 @@
 import { type RawBuilder, sql } from 'kysely';
-import { BatchedStatement, PreparedStatement, type Values } from './prepared-statement.ts';
+import {
+  type BatchedStatement,
+  type PreparedStatement,
+  prepare,
+  prepareBatched,
+  type Values,
+} from './prepared-statement.ts';
 import { Sender } from './sender.ts';
 import { type ReceivedRow, reachedTimeLimit, waitedFor } from './sessions/index.ts';
 
@@ -14,10 +20,8 @@ export class Statements extends Sender {
     type: SqlType,
     write: (keys: RawBuilder<unknown>) => RawBuilder<Row>,
   ): BatchedStatement<{ readonly key: string }, Row> {
-    return new BatchedStatement(
-      new PreparedStatement(this, { summary, kind: 'batched-read', isRead: true, key: 'key' }, ({ key }) =>
-        write(sql`${key}::${sql.raw(type)}[]`),
-      ),
+    return prepareBatched(this, { summary, kind: 'batched-read', isRead: true, key: 'key' }, ({ key }) =>
+      write(sql`${key}::${sql.raw(type)}[]`),
     );
   }
 
@@ -31,10 +35,8 @@ export class Statements extends Sender {
     write: (given: RawBuilder<unknown>) => RawBuilder<Row>,
   ): BatchedStatement<Given, Row> {
     const columns = Object.entries<SqlType>(types);
-    return new BatchedStatement(
-      new PreparedStatement(this, { summary, kind: 'batched-write', isRead: false, key: 'id' }, (lists) =>
-        write(givenRows(columns, lists)),
-      ),
+    return prepareBatched(this, { summary, kind: 'batched-write', isRead: false, key: 'id' }, (lists) =>
+      write(givenRows(columns, lists)),
     );
   }
 
@@ -44,7 +46,7 @@ export class Statements extends Sender {
     kind: 'list' | 'single',
     write: (given: Given) => RawBuilder<unknown>,
   ): PreparedStatement<Given, ReceivedRow> {
-    return new PreparedStatement(this, { summary, kind, isRead: true, isBinary: true }, write);
+    return prepare(this, { summary, kind, isRead: true, isBinary: true }, write);
   }
 
   /** Any other read. It has a session to itself. */
@@ -53,7 +55,7 @@ export class Statements extends Sender {
     write: (given: Given) => RawBuilder<Row>,
     kind: 'single' | 'readiness' = 'single',
   ): PreparedStatement<Given, Row> {
-    return new PreparedStatement(this, { summary, kind, isRead: true }, write);
+    return prepare(this, { summary, kind, isRead: true }, write);
   }
 
   /** Any other write. It has a session to itself. With `limitsLockWaits`, `waitedFor` knows what it waited for. */
@@ -63,7 +65,7 @@ export class Statements extends Sender {
     options: { readonly limitsLockWaits?: boolean } = {},
   ): PreparedStatement<Given, Row> {
     const limitsLockWaits = this.engine.isPostgres && options.limitsLockWaits === true;
-    return new PreparedStatement(this, { summary, kind: 'single', isRead: false, limitsLockWaits }, write);
+    return prepare(this, { summary, kind: 'single', isRead: false, limitsLockWaits }, write);
   }
 
   /** Whether it reached its time limit while it waited for a row of this table, or, without PostgreSQL's report, for any. */

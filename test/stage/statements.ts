@@ -1,5 +1,5 @@
 import type { CompiledQuery, RawBuilder } from 'kysely';
-import { PreparedStatement, type Values } from '../../lib/postgres/prepared-statement.ts';
+import { prepare as prepareStatement, type Values } from '../../lib/postgres/prepared-statement.ts';
 import type { StatementKind } from '../../lib/postgres/sender.ts';
 import { Statements } from '../../lib/postgres/statements.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
@@ -46,12 +46,11 @@ export function prepare<Given extends Values, Row>(
   kind: StatementKind = 'single',
 ): Run<Given, Row> {
   const key = kind === 'batched-read' || kind === 'batched-write' ? 'id' : undefined;
-  const statement = new PreparedStatement<Given, Row>(
+  return prepareStatement<Given, Row>(
     statements,
     { summary, kind, isRead: summary.startsWith('SELECT'), ...(key && { key }) },
     write,
-  );
-  return (values) => statement.run(values);
+  ).run;
 }
 
 /** The outcome of each: its result, or the problem or fault of its refusal. */
