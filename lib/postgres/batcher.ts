@@ -1,15 +1,10 @@
 import { ChurningSet } from '../churning-set.ts';
 import type { Settings } from '../settings/settings.ts';
-import {
-  atEndOfPass,
-  type Executor,
-  isLockTimeout,
-  mayConcernOneItem,
-  PendingStatement,
-  type Row,
-  type SendOptions,
-  type StatementText,
-} from './sessions/index.ts';
+import { atEndOfPass } from './sessions/end-of-pass.ts';
+import { isLockTimeout, mayConcernOneItem } from './sessions/faults.ts';
+import { type Executor, PendingStatement, type StatementRequest } from './sessions/pending-statement.ts';
+import type { Row } from './sessions/rows.ts';
+import type { StatementText } from './sessions/statement-text.ts';
 
 type BatcherOptions = {
   /** Then a batch contains each key once, and the next batch begins when the last one has ended or is late. */
@@ -20,10 +15,10 @@ type BatcherOptions = {
 
 /** A read or a write of one row. Each of its values is a list of one. */
 class BatchItem extends PendingStatement {
-  readonly key = String(this.valueAt(this.text.keyAt as number));
+  readonly key = String(this.valueAt(this.request.text.keyAt as number));
 
   valueAt(index: number): unknown {
-    return (this.values[index] as readonly unknown[])[0];
+    return (this.request.values[index] as readonly unknown[])[0];
   }
 }
 
@@ -69,10 +64,10 @@ export class Batcher implements Executor {
     this.#options = options;
   }
 
-  send(text: StatementText, values: readonly unknown[], deadline: number): Promise<readonly Row[]> {
-    const queue = this.#queues.get(text) ?? new ItemQueue();
-    this.#queues.set(text, queue);
-    const item = new BatchItem(text, values, deadline);
+  send(request: StatementRequest): Promise<readonly Row[]> {
+    const queue = this.#queues.get(request.text) ?? new ItemQueue();
+    this.#queues.set(request.text, queue);
+    const item = new BatchItem(request);
     item.limitTime(this.#settings.poolTimeout, () => queue.waiting.delete(item));
     queue.waiting.add(item);
     this.#schedule(queue);
@@ -111,8 +106,8 @@ export class Batcher implements Executor {
       this.#schedule(queue);
     };
     // Reads are sent again instead.
-    const options = this.#options.areWrites ? { onLate: onEnd } : undefined;
-    void this.#carryOut(this.#takeBatch(queue.waiting), options).then(onEnd);
+    const onLate = this.#options.areWrites ? onEnd : undefined;
+    void this.#carryOut(this.#takeBatch(queue.waiting), onLate).then(onEnd);
     this.#schedule(queue);
   }
 
@@ -133,11 +128,12 @@ export class Batcher implements Executor {
   }
 
   /** Resolves when each item has its result. A batch is empty if its items have expired. */
-  #carryOut(batch: Batch, options?: SendOptions): Promise<unknown> {
+  #carryOut(batch: Batch, onLate?: () => void): Promise<unknown> {
     const [first] = batch;
     if (!first) return Promise.resolve();
-    const deadline = Math.max(...batch.map((item) => item.deadline));
-    return this.#executor.send(first.text, mergeValues(batch), deadline, options).then(
+    const deadline = Math.max(...batch.map((item) => item.request.deadline));
+    const request = { text: first.request.text, values: mergeValues(batch), deadline, onLate };
+    return this.#executor.send(request).then(
       (rows) => resolveAll(batch, rows),
       (fault) => this.#onFault(batch, fault),
     );
@@ -156,7 +152,7 @@ export class Batcher implements Executor {
 function splitBatch(batch: Batch): readonly Batch[] {
   const now = performance.now();
   const size = batch.length > MAX_PART ? MAX_PART : 1;
-  const left = batch.filter(({ deadline }) => deadline > now);
+  const left = batch.filter(({ request }) => request.deadline > now);
   return Array.from({ length: Math.ceil(left.length / size) }, (_, index) =>
     left.slice(index * size, (index + 1) * size),
   );
@@ -165,8 +161,9 @@ function splitBatch(batch: Batch): readonly Batch[] {
 /** The values of a statement that carries out the batch: lists with an entry for each item. */
 function mergeValues(batch: Batch): readonly unknown[] {
   const [first] = batch as readonly [BatchItem];
-  if (batch.length === 1) return first.values;
-  return first.values.map((_, index) => batch.map((item) => item.valueAt(index)));
+  const { values } = first.request;
+  if (batch.length === 1) return values;
+  return values.map((_, index) => batch.map((item) => item.valueAt(index)));
 }
 
 /** A row that belongs to no item is a defect: its statement does not return the key as it was sent. */

@@ -1,4 +1,4 @@
-import type { ReceivedRow } from './sessions/index.ts';
+import type { ReceivedRow } from './sessions/rows.ts';
 
 /** Size in bytes. Each field of a row follows its length, which is -1 for null. */
 const LENGTH_BYTES = 4;

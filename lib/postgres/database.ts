@@ -2,8 +2,10 @@ import type { EventLog } from '../observability/event-log.ts';
 import type { Tracing } from '../observability/telemetry.ts';
 import type { Settings } from '../settings/settings.ts';
 import { createExecutors } from './executors.ts';
-import type { Executors, SenderOptions } from './sender.ts';
-import { maxWaitingStatements, PostgresHosts, SessionPool } from './sessions/index.ts';
+import { type Executors, maxWaitingStatements, type SenderOptions } from './sender.ts';
+import { PostgresHosts } from './sessions/postgres-hosts.ts';
+import { isLeft } from './sessions/session.ts';
+import { SessionPool } from './sessions/session-pool.ts';
 import { Statements } from './statements.ts';
 
 type Options = Pick<SenderOptions, 'latestMigration'> & {
@@ -32,13 +34,17 @@ export class Database {
     this.statements = new Statements(settings, { executors, hosts, spans, latestMigration });
   }
 
-  /** Numbers of sessions, without that of the readiness check, and of statements that wait, also to be batched. */
+  /**
+   * Numbers of sessions, without that of the readiness check, and of statements that wait, also to be batched. `used` are
+   * in use or being opened.
+   */
   sessions(): { readonly idle: number; readonly used: number; readonly waitedFor: number } {
-    const { readiness } = this.executors;
+    const { sessions, opening } = this.#pool.without(this.executors.readiness);
+    const idle = sessions.filter(({ length }) => length === 0).length;
     let waitedFor = 0;
-    for (const { waitingCount } of new Set([...Object.values(this.executors), ...this.#pool.users]))
+    for (const { waitingCount } of new Set([...Object.values(this.executors), ...this.#pool.executors]))
       waitedFor += waitingCount;
-    return { ...this.#pool.countWithout(readiness), waitedFor };
+    return { idle, used: sessions.length - idle + opening, waitedFor };
   }
 
   /**
@@ -51,7 +57,9 @@ export class Database {
 
   /** Whether PostgreSQL has responded to something else than the readiness check within so many milliseconds. */
   hasResponded(milliseconds: number): boolean {
-    return this.#pool.hasResponded(milliseconds, this.executors.readiness);
+    const since = Date.now() - milliseconds;
+    const { sessions } = this.#pool.without(this.executors.readiness);
+    return sessions.some(({ state, respondedAt }) => !isLeft(state) && respondedAt >= since);
   }
 
   /** Cancels all statements, and refuses later ones. */

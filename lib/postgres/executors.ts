@@ -2,8 +2,8 @@ import type { Settings } from '../settings/settings.ts';
 import { Batcher } from './batcher.ts';
 import { LockWaiters } from './lock-waiters.ts';
 import type { Executors } from './sender.ts';
-import { SessionExecutor } from './session-executor.ts';
-import { engineProfile, type SessionPool } from './sessions/index.ts';
+import { engineProfile } from './sessions/engine-profile.ts';
+import type { SessionPool } from './sessions/session-pool.ts';
 
 /** With a smaller pool, each statement has a session to itself. */
 const MIN_SHARED_POOL_SIZE = 4;
@@ -20,12 +20,10 @@ const WRITE_DEPTH = 3;
 /** Creates the executor of each kind: see "Sessions" in README.md.  */
 export function createExecutors(settings: Settings['postgres'], pool: SessionPool): Executors {
   const { poolSize } = settings;
-  const create = (maxSessions: number, depth: number) =>
-    new SessionExecutor(pool, settings.poolTimeout, maxSessions, depth);
-  const readiness = create(1, 1);
+  const readiness = pool.createExecutor(1, 1);
   // Without the session's `lock_timeout`, a statement that waits for a lock would hold up the others of its session.
   if (!engineProfile(settings).hasOwnSessions || poolSize < MIN_SHARED_POOL_SIZE) {
-    const all = create(poolSize, 1);
+    const all = pool.createExecutor(poolSize, 1);
     return {
       'batched-read': all,
       'batched-write': all,
@@ -37,9 +35,9 @@ export function createExecutors(settings: Settings['postgres'], pool: SessionPoo
   }
   const writeSessions = Math.floor((poolSize - READ_SESSIONS) / 3);
   const singleSessions = poolSize - READ_SESSIONS - writeSessions;
-  const list = create(READ_SESSIONS, READ_DEPTH);
-  const write = create(writeSessions, WRITE_DEPTH);
-  const single = create(singleSessions, 1);
+  const list = pool.createExecutor(READ_SESSIONS, READ_DEPTH);
+  const write = pool.createExecutor(writeSessions, WRITE_DEPTH);
+  const single = pool.createExecutor(singleSessions, 1);
   return {
     'batched-read': new Batcher(list, settings, { areWrites: false, maxBatches: READ_BATCHES }),
     'batched-write': new Batcher(write, settings, { areWrites: true, maxBatches: writeSessions }),

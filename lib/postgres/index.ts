@@ -3,18 +3,18 @@ export { booleanAt, readFields, timestampAt } from './binary-row.ts';
 export { Database } from './database.ts';
 export { MigrationSession, type SendSql } from './migration-session.ts';
 export type { PreparedStatement } from './prepared-statement.ts';
-export type { StatementKind } from './sender.ts';
+export type { EngineProfile as Engine } from './sessions/engine-profile.ts';
 export {
   causeOf,
-  type EngineProfile as Engine,
   endsSession,
   isLockTimeout,
   isMissingTable,
   isReadOnly,
   isSchemaConflict,
-  type ReceivedRow as ListRow,
   reachedTimeLimit,
   violatesUnique,
-} from './sessions/index.ts';
+} from './sessions/faults.ts';
+export type { ReceivedRow as ListRow } from './sessions/rows.ts';
+export type { StatementKind } from './sessions/statement-text.ts';
 export { clock, eachGiven, isInSchema } from './statement-parts.ts';
 export { repeatUntilDone, type SqlType, type Statements } from './statements.ts';

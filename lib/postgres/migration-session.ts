@@ -1,13 +1,10 @@
 import type { RawBuilder } from 'kysely';
 import type { Settings } from '../settings/settings.ts';
 import { compile } from './prepared-statement.ts';
-import {
-  DeadSessionWatch,
-  type EngineProfile,
-  engineProfile,
-  PostgresClient,
-  PostgresHosts,
-} from './sessions/index.ts';
+import { DeadSessionWatch } from './sessions/dead-sessions.ts';
+import { type EngineProfile, engineProfile } from './sessions/engine-profile.ts';
+import { PostgresClient } from './sessions/postgres-client.ts';
+import { PostgresHosts } from './sessions/postgres-hosts.ts';
 
 /** All users of a table queue behind a change of it that waits for the table's lock. */
 const SHORT_WAIT = 'set local statement_timeout = 0; set local lock_timeout = 900';

@@ -5,14 +5,14 @@ import {
   type RawBuilder,
   type RawNode,
 } from 'kysely';
-import type { KindText, Sender } from './sender.ts';
-import { nameStatement } from './sessions/index.ts';
+import type { Sender } from './sender.ts';
+import { nameStatement, type StatementText } from './sessions/statement-text.ts';
 
 /** The values of a statement, by their names. */
 export type Values = Readonly<Record<string, unknown>>;
 
 /** `key` is the name of the value by which a batch hands rows back. */
-type Particulars = Omit<KindText, 'sql' | 'name' | 'keyAt'> & { readonly key?: 'id' | 'key' };
+type Particulars = Omit<StatementText, 'sql' | 'name' | 'keyAt'> & { readonly key?: 'id' | 'key' };
 
 /** A statement that is sent again and again with other values. */
 export type PreparedStatement<Given extends Values, Row> = { run(given: Given): Promise<readonly Row[]> };
@@ -63,7 +63,7 @@ function compileOnce<Given>(
   const keyAt = parameters.findIndex((one) => typeof one === 'symbol' && one.description === key);
   if (key && keyAt < 0) throw new Error(`a batched statement does not use its ${key}`);
   // On one line, as logs and traces show it. No text in it has more than one space in a row.
-  const text: KindText = { ...particulars, keyAt, ...nameStatement(sql.replace(/\s+/g, ' ').trim()) };
+  const text: StatementText = { ...particulars, keyAt, ...nameStatement(sql.replace(/\s+/g, ' ').trim()) };
   return { text, parameters };
 }
 

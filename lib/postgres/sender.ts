@@ -3,37 +3,24 @@ import { Problem, unavailable } from '../http/problem.ts';
 import { currentRequest } from '../http/request-scope.ts';
 import type { DatabaseSpans } from '../observability/database-span.ts';
 import type { Settings } from '../settings/settings.ts';
+import { type EngineProfile, engineProfile } from './sessions/engine-profile.ts';
 import {
   classifyConflict,
-  type EngineProfile,
-  type Executor,
-  engineProfile,
   hasLostSession,
   isLockTimeout,
   isMissingTable,
   isReadOnly,
   isStalePlan,
   isUnmigrated,
-  maxWaitingStatements,
-  nameStatement,
-  type PostgresHosts,
-  type Row,
-  refusals,
-  type StatementText,
   translateFault,
-} from './sessions/index.ts';
-
-/**
- * Statements share sessions, except those of the kind `single`, which may take long or wait for locks. One statement
- * carries out many of the batched kinds. A `list` is a short read of many rows. No load delays `readiness`.
- */
-export type StatementKind = 'batched-read' | 'batched-write' | 'list' | 'single' | 'readiness';
+} from './sessions/faults.ts';
+import { type Executor, type StatementRequest, timeLimitReached } from './sessions/pending-statement.ts';
+import type { PostgresHosts } from './sessions/postgres-hosts.ts';
+import type { Row } from './sessions/rows.ts';
+import { nameStatement, type StatementKind, type StatementText } from './sessions/statement-text.ts';
 
 /** The executor of each kind. `lock-waiters` sends a statement that waited for a lock while others waited behind it. */
 export type Executors = Readonly<Record<StatementKind | 'lock-waiters', Executor>>;
-
-/** A statement as it is sent. Its summary, the operation and the table, is `db.query.summary` of its span. */
-export type KindText = StatementText & { readonly summary: string; readonly kind: StatementKind };
 
 /** The statements of a request together have this much more time than PostgreSQL gives to one, so that it responds first. */
 const GRACE_MS = 250;
@@ -46,12 +33,17 @@ const MAX_PAUSE_MS = 250;
 const MAX_PREPARED = 3;
 
 /** Is also sent if a column or an index is missing. */
-const SELECT_MIGRATION: KindText = {
+const SELECT_MIGRATION: StatementText = {
   ...nameStatement('select name from kysely_migration where name = $1'),
   summary: 'SELECT kysely_migration',
   kind: 'readiness',
   isRead: true,
 };
+
+/** Maximum number of statements that wait for an executor. With more, the last ones would reach their time limit. */
+export function maxWaitingStatements({ poolSize }: Pick<Settings['postgres'], 'poolSize'>): number {
+  return poolSize * 32;
+}
 
 type RetryReason = 'connection_lost' | 'deadlock' | 'serialization_failure';
 
@@ -81,10 +73,9 @@ export class Sender {
   }
 
   /** @throws {Problem} service_unavailable_error if PostgreSQL does not respond in time; otherwise PostgreSQL's error */
-  run(text: KindText, values: readonly unknown[]): Promise<readonly Row[]> {
-    const deadline = this.#findDeadline();
-    const first = this.#send(text.kind, text, values, deadline);
-    return first.catch((fault) => this.#sendAgain(fault, text, values, deadline));
+  run(text: StatementText, values: readonly unknown[]): Promise<readonly Row[]> {
+    const request = { text, values, deadline: this.#findDeadline() };
+    return this.#send(text.kind, request).catch((fault) => this.#sendAgain(fault, request));
   }
 
   /** Whether the migration that this version requires has run. */
@@ -103,18 +94,19 @@ export class Sender {
     return this.#findDeadline() - performance.now();
   }
 
-  #send(name: keyof Executors, text: KindText, values: readonly unknown[], deadline: number) {
+  #send(name: keyof Executors, request: StatementRequest): Promise<readonly Row[]> {
     const { executors, spans } = this.#options;
     const executor = executors[name];
-    if (deadline <= performance.now()) return Promise.reject(refusals.timeLimitReached());
+    if (request.deadline <= performance.now()) return Promise.reject(timeLimitReached());
     if (executor.waitingCount >= maxWaitingStatements(this.#settings))
-      return Promise.reject(refusals.queueFull());
-    const send = () => executor.send(text, values, deadline);
-    return spans ? spans.within(text, send) : send();
+      return Promise.reject(unavailable('too many requests wait for a connection'));
+    const send = () => executor.send(request);
+    return spans ? spans.within(request.text, send) : send();
   }
 
   /** Repeats the statement while that may help. @throws the problem for the last fault */
-  async #sendAgain(first: unknown, text: KindText, values: readonly unknown[], deadline: number) {
+  async #sendAgain(first: unknown, request: StatementRequest): Promise<readonly Row[]> {
+    const { text, deadline } = request;
     let [fault, attempts, prepared] = [first, 1, 0];
     let name: keyof Executors = text.kind;
     let isMigrated = false;
@@ -138,7 +130,7 @@ export class Sender {
         if (pause > 0) await sleep(pause);
       }
       try {
-        return await this.#send(name, text, values, deadline);
+        return await this.#send(name, request);
       } catch (again) {
         // A statement that was not sent again, or got no response, fails because of the lock that it waited for.
         if (!(again instanceof Problem && isLockTimeout(fault))) fault = again;

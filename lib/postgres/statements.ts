@@ -7,7 +7,8 @@ import {
   type Values,
 } from './prepared-statement.ts';
 import { Sender } from './sender.ts';
-import { type ReceivedRow, reachedTimeLimit, waitedFor } from './sessions/index.ts';
+import { reachedTimeLimit, waitedFor } from './sessions/faults.ts';
+import type { ReceivedRow } from './sessions/rows.ts';
 
 /** The SQL types of columns and parameters. A value that may be null is a text: see `encodeParameter`. */
 export type SqlType = 'uuid' | 'text' | 'boolean' | 'timestamptz' | 'smallint';

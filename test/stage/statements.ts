@@ -1,6 +1,6 @@
 import type { CompiledQuery, RawBuilder } from 'kysely';
 import { prepare as prepareStatement, type Values } from '../../lib/postgres/prepared-statement.ts';
-import type { StatementKind } from '../../lib/postgres/sender.ts';
+import type { StatementKind } from '../../lib/postgres/sessions/statement-text.ts';
 import { Statements } from '../../lib/postgres/statements.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 

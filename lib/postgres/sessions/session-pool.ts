@@ -3,10 +3,11 @@ import { unavailable } from '../../http/problem.ts';
 import { readMessage } from '../../observability/redaction.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { chooseSession, isUsable } from './choose-session.ts';
-import { type PendingStatement, refusals } from './pending-statement.ts';
+import type { PendingStatement } from './pending-statement.ts';
 import type { PostgresHosts } from './postgres-hosts.ts';
 import { HostChanged, isLeft, type Session, type SessionListener, type SessionState } from './session.ts';
 import { SESSION } from './session-config.ts';
+import { SessionExecutor } from './session-executor.ts';
 
 /** While AWS Lambda freezes the process no timer runs, and the connection of an idle session may be lost. */
 const MAX_IDLE_MS = 60_000;
@@ -17,22 +18,8 @@ const MAX_AGE_MS = 1_800_000;
 const UPKEEP_MS = 250;
 const CLOSING_POLL_MS = 10;
 
-/** An executor, and the sessions that are opened for its statements. */
-export type PoolUser = {
-  readonly maxSessions: number;
-  /** Maximum number of statements in progress in a session. */
-  readonly depth: number;
-  /** In each of its sessions. */
-  readonly lockTimeout: string | undefined;
-  readonly sessions: Set<Session>;
-  /** Number of sessions that are being opened. */
-  opening: number;
-  readonly waitingCount: number;
-  sendQueued(): void;
-  queueAgain(statement: PendingStatement): void;
-  /** Rejects the statements that wait since this time or longer (`performance.now()`). */
-  rejectQueued(since: number, fault: unknown): void;
-};
+const CLOSED = 'the connections are closed because the service is shutting down';
+const CANCELLED = 'the statement was cancelled by the shutdown';
 
 /**
  * The sessions of the service for its statements.
@@ -50,17 +37,23 @@ export type PoolUser = {
  */
 export class SessionPool implements SessionListener {
   readonly hosts: PostgresHosts;
-  readonly #settings: Settings['postgres'];
+  readonly settings: Settings['postgres'];
   /** In the order in which a session that becomes free is offered to them. */
-  readonly users = new Set<PoolUser>();
+  readonly executors = new Set<SessionExecutor>();
   readonly #sessions = new Set<Session>();
-  /** Creates the refusal of further statements during the shutdown. */
-  refuse: (() => Error) | undefined;
+  /** Why no further statement is sent. Undefined before the shutdown. */
+  endReason: string | undefined;
 
   constructor(settings: Settings['postgres'], hosts: PostgresHosts) {
-    this.#settings = settings;
+    this.settings = settings;
     this.hosts = hosts;
     hosts.onRefusal = () => this.#sendNext();
+  }
+
+  createExecutor(maxSessions: number, depth: number): SessionExecutor {
+    const executor = new SessionExecutor(this, maxSessions, depth);
+    this.executors.add(executor);
+    return executor;
   }
 
   /** The only function that changes the state of a session. */
@@ -70,53 +63,47 @@ export class SessionPool implements SessionListener {
     session.state = state;
     if (state !== 'closed') return;
     this.#sessions.delete(session);
-    for (const { sessions } of this.users) sessions.delete(session);
+    for (const { sessions } of this.executors) sessions.delete(session);
     this.#sendNext();
   }
 
-  /** Whether a session of another user has responded within so many milliseconds. */
-  hasResponded(milliseconds: number, other: unknown): boolean {
-    const since = Date.now() - milliseconds;
-    const sessions = [...this.users].flatMap((user) => (user === other ? [] : [...user.sessions]));
-    return sessions.some(({ state, respondedAt }) => !isLeft(state) && respondedAt >= since);
+  /** The sessions of all executors but this one, and the number of sessions that are being opened for them. */
+  without(excluded: unknown): { readonly sessions: readonly Session[]; readonly opening: number } {
+    const executors = [...this.executors].filter((executor) => executor !== excluded);
+    return {
+      sessions: executors.flatMap(({ sessions }) => [...sessions]),
+      opening: executors.reduce((sum, { opening }) => sum + opening, 0),
+    };
   }
 
-  /** Numbers of sessions, apart from those of this user. `used` are in use or being opened. */
-  countWithout(other: unknown): { readonly idle: number; readonly used: number } {
-    const users = [...this.users].filter((user) => user !== other);
-    const sessions = users.flatMap((user) => [...user.sessions]);
-    const idle = sessions.filter(({ length }) => length === 0).length;
-    return { idle, used: sessions.length - idle + users.reduce((sum, { opening }) => sum + opening, 0) };
-  }
-
-  /** The session for a statement of this user. Undefined if the statement must wait. */
-  take(user: PoolUser, isRead: boolean): Session | undefined {
-    const choice = this.#choose(user, isRead);
+  /** The session for a statement of this executor. Undefined if the statement must wait. */
+  take(executor: SessionExecutor, isRead: boolean): Session | undefined {
+    const choice = this.#choose(executor, isRead);
     const session = typeof choice === 'string' ? undefined : choice;
     // `SessionAttempts` limits attempts while they fail.
-    if (session?.length !== 0) this.#openAnother(user);
-    return session && this.#closeIfUnused(session) ? this.take(user, isRead) : session;
+    if (session?.length !== 0) this.#openAnother(executor);
+    return session && this.#closeIfUnused(session) ? this.take(executor, isRead) : session;
   }
 
-  /** Whether no wait of the user's writes helps. */
-  refusesWrites(user: PoolUser): boolean {
-    return this.#choose(user, false) === 'refuse';
+  /** Whether no wait of the executor's writes helps. */
+  refusesWrites(executor: SessionExecutor): boolean {
+    return this.#choose(executor, false) === 'refuse';
   }
 
-  #choose(user: PoolUser, isRead: boolean): ReturnType<typeof chooseSession<Session>> {
+  #choose(executor: SessionExecutor, isRead: boolean): ReturnType<typeof chooseSession<Session>> {
     const isFull = this.hosts.refusesSessions;
-    return chooseSession(isRead, user, {
-      own: user.sessions,
+    return chooseSession(isRead, executor, {
+      own: executor.sessions,
       all: this.#sessions,
-      depth: user.depth,
-      isMissing: user.sessions.size < user.maxSessions || this.#missing(user) > 0,
+      depth: executor.depth,
+      isMissing: this.#missing(executor) > 0,
       isFull,
-      isAnotherWaiting: isFull && [...this.users].some((one) => one !== user && one.waitingCount > 0),
+      isAnotherWaiting: isFull && [...this.executors].some((one) => one !== executor && one.waitingCount > 0),
     });
   }
 
-  /** Number of further sessions of a user. Those at other hosts, and late ones, do not count. */
-  #missing({ maxSessions, sessions }: PoolUser): number {
+  /** Number of further sessions of an executor. Those at other hosts, and late ones, do not count. */
+  #missing({ maxSessions, sessions }: SessionExecutor): number {
     let missing = maxSessions;
     for (const { server, state } of sessions)
       if (server === this.hosts.inUse && state !== 'late') missing -= 1;
@@ -124,57 +111,57 @@ export class SessionPool implements SessionListener {
   }
 
   /** Opens a session for each statement that waits, up to the maximum. */
-  #openAnother(user: PoolUser): void {
-    const isWanted = user.opening === 0 || user.opening < user.waitingCount;
-    if (isWanted && !this.refuse && user.opening < this.#missing(user)) void this.#open(user);
+  #openAnother(executor: SessionExecutor): void {
+    const isWanted = executor.opening === 0 || executor.opening < executor.waitingCount;
+    if (isWanted && !this.endReason && executor.opening < this.#missing(executor)) void this.#open(executor);
   }
 
-  async #open(user: PoolUser): Promise<void> {
+  async #open(executor: SessionExecutor): Promise<void> {
     const begun = performance.now();
-    user.opening += 1;
+    executor.opening += 1;
     const parameters = {
       ...SESSION,
-      statement_timeout: String(Math.trunc(this.#settings.statementTimeout * 1000)),
-      ...(user.lockTimeout && { lock_timeout: user.lockTimeout }),
+      statement_timeout: String(Math.trunc(this.settings.statementTimeout * 1000)),
+      ...(executor.lockTimeout && { lock_timeout: executor.lockTimeout }),
     };
     try {
-      this.#add(await this.hosts.openSession(parameters), user);
+      this.#add(await this.hosts.openSession(parameters), executor);
     } catch (fault) {
-      this.#onRefusal(user, begun, fault);
+      this.#onRefusal(executor, begun, fault);
     } finally {
-      user.opening -= 1;
+      executor.opening -= 1;
     }
     this.#sendNext();
   }
 
-  #add(session: Session, user: PoolUser): void {
+  #add(session: Session, executor: SessionExecutor): void {
     this.#sessions.add(session);
-    user.sessions.add(session);
-    session.usedBy = user;
+    executor.sessions.add(session);
+    session.usedBy = executor;
     session.join(this);
     const upkeep = setInterval(() => this.#closeIfUnused(session), UPKEEP_MS).unref();
     session.once('end', () => clearInterval(upkeep));
-    if (this.refuse) this.#close(session);
+    if (this.endReason) this.#close(session);
   }
 
   /** If there are other sessions, statements wait for them. Otherwise the statements that waited for this one fail. */
-  #onRefusal(user: PoolUser, begun: number, fault: unknown): void {
+  #onRefusal(executor: SessionExecutor, begun: number, fault: unknown): void {
     if (fault instanceof HostChanged || [...this.#sessions].some(isUsable)) return;
-    user.rejectQueued(begun, unavailable(`no connection: ${readMessage(fault)}`, fault));
+    executor.rejectQueued(begun, unavailable(`no connection: ${readMessage(fault)}`, fault));
   }
 
   /** The session may take a waiting statement, or may no longer be needed. */
   onResponse(session: Session): void {
     const { state, length, usedBy } = session;
-    if (length === 0 && (isLeft(state) || this.refuse)) this.#close(session);
-    // The user of the session comes last, so that a few sessions serve all.
-    if (this.hosts.refusesSessions && this.users.delete(usedBy as PoolUser))
-      this.users.add(usedBy as PoolUser);
+    if (length === 0 && (isLeft(state) || this.endReason)) this.#close(session);
+    // The executor of the session comes last, so that a few sessions serve all.
+    if (this.hosts.refusesSessions && this.executors.delete(usedBy as SessionExecutor))
+      this.executors.add(usedBy as SessionExecutor);
     this.#sendNext();
   }
 
   #sendNext(): void {
-    for (const user of this.users) if (user.waitingCount > 0) user.sendQueued();
+    for (const executor of this.executors) if (executor.waitingCount > 0) executor.sendQueued();
   }
 
   /** The session ended before these statements were sent. They are sent over another one, within their time limits. */
@@ -185,8 +172,8 @@ export class SessionPool implements SessionListener {
         if (session.length === 0 && session.respondedAt <= ended.respondedAt) this.#close(session);
     for (const statement of statements) {
       statement.isSent = false;
-      if (this.refuse) statement.reject(this.refuse());
-      else if (!statement.isGivenUp) (ended.usedBy as PoolUser).queueAgain(statement);
+      if (this.endReason) statement.reject(unavailable(this.endReason));
+      else if (!statement.isGivenUp) (ended.usedBy as SessionExecutor).queueAgain(statement);
     }
   }
 
@@ -207,17 +194,17 @@ export class SessionPool implements SessionListener {
 
   /** Cancels all statements, and refuses later ones. */
   cancel(): void {
-    this.refuse = refusals.cancelledByShutdown;
-    for (const user of this.users) user.rejectQueued(performance.now(), this.refuse());
+    this.endReason = CANCELLED;
+    for (const executor of this.executors) executor.rejectQueued(performance.now(), unavailable(CANCELLED));
     for (const session of this.#sessions) session.abandon();
   }
 
   /** Refuses further statements. Resolves when those in progress have responses and all sessions are closed. */
   async close(): Promise<void> {
-    this.refuse ??= refusals.sessionsClosed;
+    this.endReason ??= CLOSED;
     for (const session of this.#sessions)
       if (session.length === 0 || session.state === 'stuck') this.#close(session);
-    const isOpen = () => this.#sessions.size > 0 || [...this.users].some(({ opening }) => opening > 0);
-    while (this.refuse !== refusals.cancelledByShutdown && isOpen()) await sleep(CLOSING_POLL_MS);
+    const isOpen = () => this.#sessions.size > 0 || [...this.executors].some(({ opening }) => opening > 0);
+    while (this.endReason !== CANCELLED && isOpen()) await sleep(CLOSING_POLL_MS);
   }
 }

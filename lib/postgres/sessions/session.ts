@@ -5,10 +5,11 @@ import { atEndOfPass } from './end-of-pass.ts';
 import { engineProfile } from './engine-profile.ts';
 import { endsSession, isIdleTimeout, isStalePlan, UnexpectedMessage, withCode } from './faults.ts';
 import { encodeParameter } from './parameters.ts';
-import { nameStatement, type PendingStatement, type StatementText } from './pending-statement.ts';
+import type { PendingStatement } from './pending-statement.ts';
 import { PostgresClient } from './postgres-client.ts';
 import { type Column, checkColumns, type Received, type Row, type RowReceiver, readRow } from './rows.ts';
 import type { SessionParameters } from './session-config.ts';
+import { nameStatement, type StatementText } from './statement-text.ts';
 
 /** The states of a session. `SessionPool` has their diagram. */
 export type SessionState = 'opening' | 'idle' | 'busy' | 'stuck' | 'leaving' | 'late' | 'closed';
@@ -32,11 +33,13 @@ export type SessionListener = {
   onNotSent(session: Session, statements: readonly PendingStatement[]): void;
 };
 
+/** What a session needs of a statement. */
+type SessionText = Pick<StatementText, 'sql' | 'name' | 'isBinary'>;
+
 /** Limits waits for locks until the next Sync, which ends the transaction. It has neither columns nor rows. */
-const LIMIT_LOCK_WAITS: StatementText = {
-  ...nameStatement("select where set_config('lock_timeout', $1, true) is null"),
-  isRead: true,
-};
+const LIMIT_LOCK_WAITS: SessionText = nameStatement(
+  "select where set_config('lock_timeout', $1, true) is null",
+);
 
 /** For how long the session of a write that was given up stays open if PostgreSQL does not show that it runs the write. */
 const MAX_UNSEEN_MS = 30_000;
@@ -61,7 +64,7 @@ export class Session extends PostgresClient implements RowReceiver {
   readonly #isPostgres: boolean;
   readonly #seesEndOfClient: boolean;
   #listener: SessionListener | undefined;
-  readonly #prepared = new Map<StatementText, Prepared>();
+  readonly #prepared = new Map<SessionText, Prepared>();
   readonly #sent: Sent[] = [];
   /** Messages of the statements that are written at the end of this pass, and the number of these statements. */
   #messages: Buffer[] = [];
@@ -96,7 +99,7 @@ export class Session extends PostgresClient implements RowReceiver {
   }
 
   get isWriting(): boolean {
-    return this.#sent[0]?.statement.text.isRead === false;
+    return this.#sent[0]?.statement.request.text.isRead === false;
   }
 
   /** Ends after the statements in progress. */
@@ -104,15 +107,15 @@ export class Session extends PostgresClient implements RowReceiver {
     const wasLeft = isLeft(this.state);
     this.#move(state);
     if (wasLeft) return;
-    for (const { statement } of this.#sent) statement.options?.onLate?.();
+    for (const { statement } of this.#sent) statement.request.onLate?.();
     this.once('drain', () => void this.endInTime());
     this.emit('error', new HostChanged());
   }
 
   /** Sends it at the end of this pass of the event loop. @throws before that, if a value cannot be a parameter */
   send(statement: PendingStatement, lockTimeout?: string): void {
-    const { text } = statement;
-    const values = statement.values.map(encodeParameter);
+    const { text } = statement.request;
+    const values = statement.request.values.map(encodeParameter);
     if (lockTimeout !== undefined) {
       // Before the statement is prepared, because that waits for locks, too.
       this.#prepare(LIMIT_LOCK_WAITS);
@@ -142,12 +145,12 @@ export class Session extends PostgresClient implements RowReceiver {
       if (isSeen) setTimeout(close, MAX_SEEN_MS).unref();
       else this.abandon('no response within the time limit');
     };
-    if (statement.text.isRead) close();
+    if (statement.request.text.isRead) close();
     else setTimeout(close, MAX_UNSEEN_MS).unref();
     if (this.#seesEndOfClient) this.connection.stream.end();
   }
 
-  #prepare(text: StatementText): Prepared {
+  #prepare(text: SessionText): Prepared {
     const known = this.#prepared.get(text);
     if (known) return known;
     const prepared: Prepared = { columns: [] };
@@ -161,7 +164,7 @@ export class Session extends PostgresClient implements RowReceiver {
     return prepared;
   }
 
-  #execute({ name, isBinary = false }: StatementText, values: (string | Buffer | null)[]): void {
+  #execute({ name, isBinary = false }: SessionText, values: (string | Buffer | null)[]): void {
     const statement = this.#areNamed ? name : '';
     this.#messages.push(serialize.bind({ statement, values, binary: isBinary }), serialize.execute());
   }
@@ -198,7 +201,7 @@ export class Session extends PostgresClient implements RowReceiver {
     const { statement, prepared, rows } = head;
     checkColumns(prepared.columns, received, at);
     const { bytes } = received;
-    rows.push(statement.text.isBinary ? { bytes, at } : readRow(prepared.columns, received, at));
+    rows.push(statement.request.text.isBinary ? { bytes, at } : readRow(prepared.columns, received, at));
   }
 
   /** Statements behind one that could not be prepared fail for the same reason. The next use prepares it again. */
@@ -207,7 +210,8 @@ export class Session extends PostgresClient implements RowReceiver {
     if (isPrepared && !isStalePlan(fault)) return;
     this.#prepared.delete(LIMIT_LOCK_WAITS);
     if (!isPrepared) prepared.fault ??= fault;
-    if (this.#prepared.get(statement.text) === prepared) this.#prepared.delete(statement.text);
+    if (this.#prepared.get(statement.request.text) === prepared)
+      this.#prepared.delete(statement.request.text);
   }
 
   // The methods that pg calls on a query:
