@@ -34,7 +34,7 @@ export async function diffUsers(
   progress: Progress,
   { soon: signal }: Stop,
 ): Promise<ExitCode> {
-  const { file, subset, allowEmpty, by: wanted } = options;
+  const { operand: file, subset, allowEmpty, by: wanted } = options;
   const source = new Source(file);
   if (!source.stats.isFile())
     throw new Failure(`${file} must be a file, because it is read twice`, EXIT.wrongUse);

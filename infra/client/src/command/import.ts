@@ -36,7 +36,7 @@ export async function importUsers(
   progress: Progress,
   stop: Stop,
 ): Promise<ExitCode> {
-  const { file, rejected, existing, allowEmpty } = options;
+  const { operand: file, rejected, existing, allowEmpty } = options;
   const source = new Source(file);
   const map = new ColumnMap(options.columns);
   const entries = readUsers(source, options, map, { command: 'import', member: 'email' }, stop.soon);

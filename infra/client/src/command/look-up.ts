@@ -5,13 +5,15 @@ import type { User, Users } from '../users.ts';
 import type { OptionsOf } from './arguments.ts';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
 import { openStandardOutput } from './output.ts';
+import type { Progress } from './progress.ts';
 import type { Stop } from './stop.ts';
 import { findByKey, type UserKey } from './user-keys.ts';
 
 /** Writes one user. Without `by`, the form of the text decides. */
 export async function getUser(
   users: Users,
-  { text, by, json }: OptionsOf<'get'>,
+  { operand: text, by, json }: OptionsOf<'get'>,
+  _: Progress,
   stop: Stop,
 ): Promise<ExitCode> {
   return report(stop, json, async (signal) => {
@@ -30,7 +32,8 @@ export async function getUser(
 /** Writes the changes of one user. */
 export async function listChanges(
   users: Users,
-  { id, json }: OptionsOf<'changes'>,
+  { operand: id, json }: OptionsOf<'changes'>,
+  _: Progress,
   stop: Stop,
 ): Promise<ExitCode> {
   if (!isId(id)) throw new Failure('The id must be a UUID', EXIT.wrongUse);

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
-import { readArguments } from './arguments.ts';
+import type { Users } from '../users.ts';
+import { type Arguments, type Name, type OptionsOf, readArguments } from './arguments.ts';
 import { connect } from './connection.ts';
 import { diffUsers } from './diff.ts';
 import { exportUsers } from './export.ts';
@@ -9,10 +10,10 @@ import { followChanges } from './follow.ts';
 import { importUsers } from './import.ts';
 import { getUser, listChanges } from './look-up.ts';
 import { openStandardOutput } from './output.ts';
-import { createProgress } from './progress.ts';
+import { createProgress, type Progress } from './progress.ts';
 import { readReceiver } from './receiver.ts';
 import { relayChanges } from './relay.ts';
-import { stopOnSignals } from './stop.ts';
+import { type Stop, stopOnSignals } from './stop.ts';
 import { syncUsers } from './sync.ts';
 
 // The young generation would grow to 100 MB, because an import makes much garbage. To keep it small costs a third more
@@ -25,35 +26,40 @@ const REPORT_MS = 300;
 
 const progress = createProgress();
 
+type Run<Command extends Name> = (
+  users: Users,
+  options: OptionsOf<Command>,
+  progress: Progress,
+  stop: Stop,
+) => Promise<ExitCode>;
+
+const RUN: { readonly [Command in Name]: Run<Command> } = {
+  import: importUsers,
+  export: exportUsers,
+  follow: followChanges,
+  diff: diffUsers,
+  sync: syncUsers,
+  get: getUser,
+  changes: listChanges,
+  relay: (users, options, progress, stop) =>
+    relayChanges({ ...readReceiver(options, process.env), users, options, progress, stop }),
+};
+
 async function run(): Promise<ExitCode> {
   const command = readArguments(process.argv.slice(2));
-  if (command.name === 'help') {
-    await openStandardOutput().write(`${command.text}\n`);
+  if (typeof command === 'string') {
+    await openStandardOutput().write(`${command}\n`);
     return EXIT.done;
   }
-  const isEndless = command.name === 'relay' || (command.name === 'follow' && !command.once);
-  if (command.name === 'relay' || command.name === 'follow') progress.dropMessages();
-  const users = connect(command.url, process.env, { say: progress.say, isEndless });
+  const { name, options } = command;
+  const isEndless = name === 'relay' || (name === 'follow' && !options.once);
+  if (name === 'relay' || name === 'follow') progress.dropMessages();
+  const users = connect(options.url, process.env, { say: progress.say, isEndless });
   const stop = stopOnSignals();
   stop.now.addEventListener('abort', () => void endSoon());
-  switch (command.name) {
-    case 'import':
-      return importUsers(users, command, progress, stop);
-    case 'export':
-      return exportUsers(users, command, progress, stop);
-    case 'follow':
-      return followChanges(users, command, progress, stop);
-    case 'diff':
-      return diffUsers(users, command, progress, stop);
-    case 'sync':
-      return syncUsers(users, command, progress, stop);
-    case 'get':
-      return getUser(users, command, stop);
-    case 'changes':
-      return listChanges(users, command, stop);
-    case 'relay':
-      return relayChanges({ ...readReceiver(command, process.env), users, options: command, progress, stop });
-  }
+  const start = <Command extends Name>({ name, options }: Arguments<Command>) =>
+    RUN[name](users, options, progress, stop);
+  return start(command);
 }
 
 /** A command that is stopped at once may report what it has done. A reader or a connection that stalls does not delay the end. */

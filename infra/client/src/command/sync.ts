@@ -1,12 +1,13 @@
 import type { UserChange, VersionedUser } from '../operations.ts';
 import { isProblem, type Problem } from '../problem.ts';
 import { foldEmail, isSameEmail, type User, type Users } from '../users.ts';
+import type { OptionsOf } from './arguments.ts';
 import { type Batch, createItems, readBatches } from './batches.ts';
 import { DigestTable } from './digest-table.ts';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
 import { ColumnMap } from './files/columns.ts';
 import { type Entry, type Item, invalid, nameOf, type Refusal } from './files/entry.ts';
-import { type FileOptions, readUsers } from './files/reader.ts';
+import { readUsers } from './files/reader.ts';
 import { Source } from './files/source.ts';
 import { hash, membersOf } from './hash.ts';
 import { type Output, openOutput, openStandardError, openStandardOutput } from './output.ts';
@@ -15,24 +16,7 @@ import { conflict, describeRefusal, refusalOf, taken } from './refusal.ts';
 import type { Stop } from './stop.ts';
 import { faultOfKey, findByKey } from './user-keys.ts';
 
-/** What is made equal, and within which limits. */
-export type SyncOptions = FileOptions & {
-  readonly by: 'external_id' | 'email';
-  /** Whether a user without an external id gets that of the line with its email. */
-  readonly adopt: boolean;
-  /** Whether a line without a state makes an inactive user active. */
-  readonly reactivate: boolean;
-  /** Whether active users of which no line has the external id are deactivated. */
-  readonly deactivateMissing: boolean;
-  /** The beginning of the external ids of such users. */
-  readonly prefix: string;
-  readonly maxDeactivated: string;
-  readonly dryRun: boolean;
-  /** The path for the intended writes. */
-  readonly plan: string | undefined;
-  /** The path for refused lines. Without it they go to standard error. */
-  readonly rejected: string | undefined;
-};
+type SyncOptions = OptionsOf<'sync'>;
 
 const MEMBERS = ['email', 'full_name', 'external_id', 'is_active'] as const;
 type Values = { readonly [Name in (typeof MEMBERS)[number]]?: User[Name] | null };
@@ -54,7 +38,7 @@ export async function syncUsers(
   progress: Progress,
   { soon: signal }: Stop,
 ): Promise<ExitCode> {
-  const { file, rejected, plan, dryRun } = options;
+  const { operand: file, rejected, plan, dryRun } = options;
   const source = new Source(file);
   if (!source.stats.isFile())
     throw new Failure(`${file} must be a file, because it is read several times`, EXIT.wrongUse);
@@ -170,7 +154,7 @@ class SyncRun {
 
   /** Reads all lines as digests. Returns whether a line is refused. */
   async #readAll(): Promise<boolean> {
-    const { by, prefix, file, deactivateMissing } = this.#options;
+    const { by, prefix = '', operand: file, deactivateMissing } = this.#options;
     let [isEmpty, hasRefusals] = [true, false];
     for await (const entry of this.#entries()) {
       const isRefused = 'problem' in entry;
@@ -205,7 +189,7 @@ class SyncRun {
 
   /** Compares the users of the service with the lines. */
   async #compareAll(): Promise<void> {
-    const { by, prefix, reactivate, deactivateMissing } = this.#options;
+    const { by, prefix = '', reactivate, deactivateMissing } = this.#options;
     for await (const user of this.#users.list({ limit: PAGE }, { signal: this.#outputs.signal })) {
       const isCounted = user.is_active && (by === 'email' || user.external_id?.startsWith(prefix) === true);
       if (isCounted) this.#active += 1;
@@ -362,7 +346,7 @@ class SyncRun {
   async #deactivateMissing(id: string): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       const user = await this.#users.find(id);
-      const isMissing = user?.is_active && user.external_id?.startsWith(this.#options.prefix);
+      const isMissing = user?.is_active && user.external_id?.startsWith(this.#options.prefix ?? '');
       if (!isMissing || this.#find(user) !== undefined) return;
       try {
         await this.#change(user, { is_active: false }, true);

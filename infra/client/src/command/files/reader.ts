@@ -11,8 +11,6 @@ import { type Source, withBegin } from './source.ts';
 
 /** How a file is read. Without a format or an encoding, the content decides. */
 export type FileOptions = {
-  /** A path, or `-` for standard input. */
-  readonly file: string;
   readonly format: Format | undefined;
   readonly encoding: string | undefined;
   readonly columns: Columns;
