@@ -26,18 +26,6 @@ export type FeedOptions = Signal & {
   readonly excludeActor?: string;
 };
 
-/** The functions that read the changes. */
-export type Feed = {
-  /** The changes of all users, oldest first. */
-  changes(options?: FeedOptions): AsyncGenerator<Change, void>;
-  /** The same in pages, each with the cursor to continue from, also empty ones. */
-  changePages(options?: FeedOptions): AsyncGenerator<ChangePage, void>;
-  /** The changes of one user, also after its deletion. */
-  changesOf(id: string, options?: Signal): AsyncGenerator<Change, void>;
-  /** The cursor of the latest change. Reading from it returns only later changes. */
-  head(options?: Signal): Promise<string>;
-};
-
 type FeedQuery = NonNullable<paths['/api/v1/users/changes']['get']['parameters']['query']>;
 
 const FEED = '/api/v1/users/changes';
@@ -51,8 +39,10 @@ const DEFAULT_WAIT_SECONDS = 15;
 const AT_ONCE_MS = 500;
 const LONGEST_PAUSE_MS = 5_000;
 
-/** Returns the functions that read the changes. */
-export function feedOf(api: Client<paths>): Feed {
+/** The functions that read the changes. */
+export type Feed = ReturnType<typeof feedOf>;
+
+export function feedOf(api: Client<paths>) {
   /** How many waits in a row have ended at once without a change, by cursor. Every page may have an iterator of its own. */
   const endedAtOnce = new Map<string | undefined, number>();
 
@@ -95,11 +85,14 @@ export function feedOf(api: Client<paths>): Feed {
   }
 
   return {
+    /** The changes of all users in pages, oldest first, each with the cursor to continue from, also empty ones. */
     changePages,
-    async *changes(options) {
+    /** The changes of all users, oldest first. */
+    async *changes(options?: FeedOptions): AsyncGenerator<Change, void> {
       for await (const { changes } of changePages(options)) yield* changes;
     },
-    async *changesOf(id, options = {}) {
+    /** The changes of one user, also after its deletion. */
+    async *changesOf(id: string, options: Signal = {}): AsyncGenerator<Change, void> {
       for (let query: FeedQuery = { limit: PAGE }; ; ) {
         const path = { user_id: id };
         const call = api.GET('/api/v1/users/{user_id}/changes', { params: { path, query }, ...options });
@@ -112,7 +105,9 @@ export function feedOf(api: Client<paths>): Feed {
         query = { limit: PAGE, cursor };
       }
     },
-    head: async (options = {}) => (await read({ cursor: 'now', limit: 0 }, options)).cursor,
+    /** The cursor of the latest change. Reading from it returns only later changes. */
+    head: async (options: Signal = {}): Promise<string> =>
+      (await read({ cursor: 'now', limit: 0 }, options)).cursor,
   };
 }
 

@@ -13,17 +13,9 @@ type ListQuery = NonNullable<paths[typeof LIST]['get']['parameters']['query']>;
 export type UserFilter = Omit<ListQuery, 'cursor' | 'skip'>;
 
 /** The functions that read the list. */
-export type List = {
-  /** The user with this email, whatever the case of A to Z, or undefined. */
-  findByEmail(email: string, options?: Signal): Promise<User | undefined>;
-  /** The user with this external id, or undefined. */
-  findByExternalId(externalId: string, options?: Signal): Promise<User | undefined>;
-  /** All matching users, page by page. Each user that exists all the time occurs exactly once. */
-  list(filter?: UserFilter, options?: Signal): AsyncGenerator<User, void>;
-};
+export type List = ReturnType<typeof listOf>;
 
-/** Returns the functions that read the list. */
-export function listOf(api: Client<paths>): List {
+export function listOf(api: Client<paths>) {
   /** A page of the list. A gateway that changes the query would return other users. */
   async function readPage(query: ListQuery, options: Signal = {}): Promise<Taken<User[]>> {
     const page: Taken<User[]> = await succeeded(api.GET(LIST, { params: { query }, ...options }));
@@ -51,12 +43,16 @@ export function listOf(api: Client<paths>): List {
   }
 
   return {
-    async findByEmail(email, options) {
+    /** The user with this email, whatever the case of A to Z, or undefined. */
+    async findByEmail(email: string, options?: Signal): Promise<User | undefined> {
       const { data } = await readPage({ email }, options);
       return data.find((user) => isSameEmail(user.email, email));
     },
-    findByExternalId: async (external_id, options) => (await readPage({ external_id }, options)).data[0],
-    async *list(filter = {}, options = {}) {
+    /** The user with this external id, or undefined. */
+    findByExternalId: async (external_id: string, options?: Signal): Promise<User | undefined> =>
+      (await readPage({ external_id }, options)).data[0],
+    /** All matching users, page by page. Each user that exists all the time occurs exactly once. */
+    async *list(filter: UserFilter = {}, options: Signal = {}): AsyncGenerator<User, void> {
       // A list, a Map or a Date has no filters, and would select all users.
       if (!isObject(filter)) throw new WrongValue('the filter must be an object');
       if (Array.isArray(filter.ids) && filter.ids.length === 0) return;

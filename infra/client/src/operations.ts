@@ -20,42 +20,16 @@ export type BatchResult = components['schemas']['BatchItemResult'];
 
 type Keyed = Signal & { readonly key?: string };
 type Conditional = Signal & { readonly ifVersion?: string };
-type Decide = (user: VersionedUser) => UserChange | undefined | Promise<UserChange | undefined>;
-
-/** The functions for users that the caller names. `key` is your own Idempotency-Key. */
-export type Operations = {
-  /** Creates a user exactly once, also if responses are lost. */
-  create(user: NewUser, options?: Keyed): Promise<VersionedUser>;
-  /** Creates all users or none: up to 100. */
-  createAll(users: readonly NewUser[], options?: Keyed): Promise<User[]>;
-  /** Creates the users that can be created, and returns one result per user. */
-  createSome(users: readonly NewUser[], options?: Keyed): Promise<BatchResult[]>;
-  /** The user. */
-  get(id: string, options?: Signal): Promise<VersionedUser>;
-  /** The user, or undefined if there is none. */
-  find(id: string, options?: Signal): Promise<VersionedUser | undefined>;
-  /** Changes the given fields. With `ifVersion` it fails if another caller has changed the user meanwhile. */
-  change(id: string, change: UserChange, options?: Conditional): Promise<VersionedUser>;
-  /**
-   * Applies the result of `decide` for the current user, without losing another caller's change. If another caller was
-   * first, the user is read and `decide` is called again. Undefined changes nothing.
-   */
-  update(
-    id: string,
-    decide: Decide,
-    options?: Signal & { readonly attempts?: number },
-  ): Promise<VersionedUser>;
-  /** Deletes the user. With `ifVersion` it fails if another caller has changed the user meanwhile. */
-  remove(id: string, options?: Conditional): Promise<void>;
-};
 
 const ONE = '/api/v1/users/{user_id}';
 
 /** In milliseconds, between two attempts of `update`. */
 const LONGEST_PAUSE_MS = 1_000;
 
-/** Returns the functions for users that the caller names. */
-export function operationsOf(api: Client<paths>): Operations {
+/** The functions for users that the caller names. `key` is the caller's own Idempotency-Key. */
+export type Operations = ReturnType<typeof operationsOf>;
+
+export function operationsOf(api: Client<paths>) {
   async function get(id: string, options: Signal = {}): Promise<VersionedUser> {
     return versioned(await succeeded(api.GET(ONE, about(id, options))), id);
   }
@@ -83,20 +57,36 @@ export function operationsOf(api: Client<paths>): Operations {
   }
 
   return {
-    async create(body, given = {}) {
+    /** Creates a user exactly once, also if responses are lost. */
+    async create(body: NewUser, options: Keyed = {}): Promise<VersionedUser> {
       refuseLostValues(body);
-      return versioned(await succeeded(api.POST('/api/v1/users/', { body, ...keyed(given) })));
+      return versioned(await succeeded(api.POST('/api/v1/users/', { body, ...keyed(options) })));
     },
-    createAll: async (items, options) => (await createBatch(items, 'atomic', options)) as User[],
-    createSome: async (items, options) => (await createBatch(items, 'partial', options)) as BatchResult[],
+    /** Creates all users or none: up to 100. */
+    createAll: (users: readonly NewUser[], options?: Keyed) =>
+      createBatch(users, 'atomic', options) as Promise<User[]>,
+    /** Creates the users that can be created, and returns one result per user. */
+    createSome: (users: readonly NewUser[], options?: Keyed) =>
+      createBatch(users, 'partial', options) as Promise<BatchResult[]>,
+    /** The user. */
     get,
-    find: (id, options) =>
+    /** The user, or undefined if there is none. */
+    find: (id: string, options?: Signal): Promise<VersionedUser | undefined> =>
       get(id, options).catch((error) => {
         if (!isProblem(error, 'not_found_error')) throw error;
         return undefined;
       }),
+    /** Changes the given fields. With `ifVersion` it fails if another caller has changed the user meanwhile. */
     change,
-    async update(id, decide, { attempts = 10, ...options } = {}) {
+    /**
+     * Applies the result of `decide` for the current user, without losing another caller's change. If another caller was
+     * first, the user is read and `decide` is called again. Undefined changes nothing.
+     */
+    async update(
+      id: string,
+      decide: (user: VersionedUser) => UserChange | undefined | Promise<UserChange | undefined>,
+      { attempts = 10, ...options }: Signal & { readonly attempts?: number } = {},
+    ): Promise<VersionedUser> {
       refuseWrongAttempts(attempts);
       for (let attempt = 1; ; attempt += 1) {
         const user = await get(id, options);
@@ -110,8 +100,9 @@ export function operationsOf(api: Client<paths>): Operations {
         }
       }
     },
-    async remove(id, given = {}) {
-      const answer = await api.DELETE(ONE, about(id, given));
+    /** Deletes the user. With `ifVersion` it fails if another caller has changed the user meanwhile. */
+    async remove(id: string, options?: Conditional): Promise<void> {
+      const answer = await api.DELETE(ONE, about(id, options));
       // If the response to an earlier attempt was lost, that attempt may have deleted the user.
       if (answer.response.status !== 404 || !wasSentAgain(answer.response)) await succeeded(answer);
     },
