@@ -35,11 +35,11 @@ export function listOf(api: Client<paths>) {
   }
 
   /** Whether the service has a user after the last one of a full page. */
-  async function hasUserAfter(isAfter: (user: User) => boolean, query: ListQuery, options: Signal) {
+  async function hasUserAfter(last: User, query: ListQuery, options: Signal) {
     const { skip: _, cursor: __, ...filters } = query;
     const sort = query.sort === '-created_at' ? 'created_at' : '-created_at';
     const [end] = (await readPage({ ...filters, sort, limit: 1 }, options)).data;
-    return end !== undefined && isAfter(end);
+    return end !== undefined && isAfter(last, end, query);
   }
 
   return {
@@ -58,32 +58,29 @@ export function listOf(api: Client<paths>) {
       if (Array.isArray(filter.ids) && filter.ids.length === 0) return;
       const first: ListQuery & { limit: number } = { limit: DEFAULT_LIST_LIMIT, ...filter };
       let last: User | undefined;
-      const isAfterLast = (user: User) =>
-        last === undefined ||
-        (keyOf(user) > keyOf(last) === (first.sort !== '-created_at') && user.id !== last.id);
-      let isRepeated = false;
       for (let query: ListQuery = first; ; ) {
-        const { data, response } = await readPage(query, options);
+        let { data, response } = await readPage(query, options);
+        // A page that is not full is the last one. A full one may be, or its link was lost.
+        const hasLostLink = () =>
+          data.length >= first.limit && data.length !== filter.ids?.length && !nextQuery(response);
+        const end = data.at(-1);
+        if (hasLostLink() && end && (await hasUserAfter(end, first, options))) {
+          // That user may be new.
+          ({ data, response } = await readPage(query, options));
+          if (hasLostLink())
+            throw unexpected(response, 'a page without a link, although further users exist');
+        }
         for (const user of data) {
-          if (isRepeated && !isAfterLast(user)) continue;
-          if (!isAfterLast(user)) throw unexpected(response, 'users in another order, or a page again');
+          if (last && !isAfter(last, user, first))
+            throw unexpected(response, 'users in another order, or a page again');
           yield user;
           last = user;
         }
         const next = nextQuery(response);
-        if (next) {
-          if (!next.cursor && !next.skip) throw unexpected(response, 'a link without a cursor');
-          if (data.length === 0) throw unexpected(response, 'a page without users that is not the last one');
-          query = { ...first, ...(next.cursor ? { cursor: next.cursor } : { skip: Number(next.skip) }) };
-          isRepeated = false;
-          continue;
-        }
-        // A page that is not full is the last one. A full one may be, or its link was lost.
-        if (data.length < first.limit || data.length === filter.ids?.length) return;
-        if (isRepeated) throw unexpected(response, 'a page without a link, although further users exist');
-        if (!(await hasUserAfter(isAfterLast, first, options))) return;
-        // That user may be new.
-        isRepeated = true;
+        if (!next) return;
+        if (!next.cursor && !next.skip) throw unexpected(response, 'a link without a cursor');
+        if (data.length === 0) throw unexpected(response, 'a page without users that is not the last one');
+        query = { ...first, ...(next.cursor ? { cursor: next.cursor } : { skip: Number(next.skip) }) };
       }
     },
   };
@@ -99,5 +96,8 @@ export function isSameEmail(one: string, other: string): boolean {
   return foldEmail(one) === foldEmail(other);
 }
 
-/** The position of a user in the list. */
-const keyOf = ({ created_at, id }: User) => created_at + id;
+/** Whether a user comes after another one in the list. */
+function isAfter(one: User, other: User, { sort }: ListQuery): boolean {
+  const keyOf = ({ created_at, id }: User) => created_at + id;
+  return one.id !== other.id && keyOf(other) > keyOf(one) === (sort !== '-created_at');
+}
