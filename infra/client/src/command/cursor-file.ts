@@ -6,22 +6,25 @@ export const MAX_CURSOR_LENGTH = 1000;
 
 /** The cursor that a file has. */
 export function readCursor(path: string): string {
+  const fault = (reason: string) =>
+    new Failure(
+      `${path} ${reason}. Create it with: users export --out <file> --cursor <file>`,
+      EXIT.wrongUse,
+    );
   let text: string;
   try {
     // Reading from a pipe might wait for ever.
     if (!statSync(path).isFile()) throw new Failure('it is not a file');
     text = readFileSync(path, 'utf8').trim();
   } catch (error) {
-    throw new Failure(`${path} cannot be read: ${reasonOf(error)}. ${HOW_TO_BEGIN}`, EXIT.wrongUse);
+    throw fault(`cannot be read: ${reasonOf(error)}`);
   }
-  if (text === '') throw new Failure(`${path} is empty. ${HOW_TO_BEGIN}`, EXIT.wrongUse);
+  if (text === '') throw fault('is empty');
   // The service takes these two words instead of a cursor.
   if (!/^(?!(?:now|oldest)$)[\x21-\x7e]+$/.test(text) || text.length > MAX_CURSOR_LENGTH)
-    throw new Failure(`${path} does not have a cursor. ${HOW_TO_BEGIN}`, EXIT.wrongUse);
+    throw fault('does not have a cursor');
   return text;
 }
-
-const HOW_TO_BEGIN = 'Create it with: users export --out <file> --cursor <file>';
 
 /** The cursor of a file is not one of the service. */
 export function wrongCursor(path: string, reason: string, exitCode?: ExitCode): Failure {

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isatty, WriteStream } from 'node:tty';
+import { parseJson } from '../response-content.ts';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
 import { findPlace, nameBeside } from './place.ts';
 
@@ -166,21 +167,13 @@ function removeCutLine(descriptor: number): boolean {
     const info = fs.readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8');
     const flags = Number.parseInt(/flags:\s*(\d+)/.exec(info)?.[1] ?? '', 8);
     const [, line] = /\n(\{[^\n]*)$/.exec(end) ?? [];
-    if (line === undefined || isJson(line) || !(flags & fs.constants.O_APPEND)) return !end.endsWith('\n');
+    if (line === undefined || parseJson(line) !== undefined || !(flags & fs.constants.O_APPEND))
+      return !end.endsWith('\n');
     fs.ftruncateSync(descriptor, size - line.length);
   } catch {
     // The line stays.
   }
   return false;
-}
-
-/** Whether an object is whole, and lacks its line end only. */
-function isJson(line: string): boolean {
-  try {
-    return JSON.parse(line) !== undefined;
-  } catch {
-    return false;
-  }
 }
 
 function failureOf(name: string, error: unknown, exitCode?: ExitCode): Failure {
