@@ -150,10 +150,7 @@ describe('a lost response', () => {
   });
 
   test('to an update with all members of a user leaves it carried out once', async () => {
-    const user = await usersAt().create({
-      email: fresh(),
-      external_id: crypto.randomUUID(),
-    });
+    const user = await usersAt().create({ email: fresh(), external_id: crypto.randomUUID() });
     const front = await startBreaking(losing('PATCH'));
     const change = { ...user, email: null, is_active: null, full_name: 'Once', external_id: null };
     const changed = await usersAt(front.url).change(user.id, change, { ifVersion: user.version });
@@ -208,15 +205,12 @@ describe('an unavailable service', () => {
   });
 
   test('receives the maximum of attempts, and then its response is reported', async () => {
-    const page = { status: 502, headers: { 'content-type': 'text/html' }, body: '<h1>Bad Gateway</h1>' };
-    const front = await startBreaking(answering(page, page, page));
+    const front = await startBreaking(answering(...Array(3).fill({ status: 502, body: 'Bad Gateway' })));
     const users = usersAt(front.url, { retry: { attempts: 3, pause: 1 } });
 
-    await expect(users.findByEmail('ada@example.com')).rejects.toMatchObject({
-      name: 'UnexpectedAnswer',
-      status: 502,
-      message: '502: not a status of this operation (text/html): <h1>Bad Gateway</h1>',
-    });
+    await expect(users.head()).rejects.toThrow(
+      '502: not a status of this operation (no content type): Bad Gateway',
+    );
     expect(front.seen).toHaveLength(3);
   });
 
@@ -295,19 +289,6 @@ test('an update of an old version is refused, and update fails after its last at
   expect((await users.get(id)).version).toBe('"5"');
 });
 
-test('a service with a base path is found', async () => {
-  const front = await startBreaking({
-    onRequest: (request) => ({ ...request, target: request.target.replace(/^\/stage/, '') }),
-  });
-  const users = usersAt(`${front.url}/stage/`);
-  const first = (await Array.fromAsync(users.list({ limit: 1 }))).map(({ email }) => email);
-
-  expect(first.slice(0, 3)).toEqual(['ada@example.com', 'grace@example.com', 'mary@example.com']);
-  expect(new Set(front.seen.map(({ target }) => target.split('?')[0]))).toEqual(
-    new Set(['/stage/api/v1/users/']),
-  );
-});
-
 const all = async () => byId(await Array.fromAsync(usersAt().list({ limit: 1000 })));
 
 describe('a mirror', () => {
@@ -334,28 +315,6 @@ describe('a mirror', () => {
     await mirror(users, copy, { follow: false });
 
     expect(byId(rows.values())).toEqual(await all());
-  });
-
-  test('receives a change during its wait', async () => {
-    const users = usersAt();
-    const { copy, rows } = copyInMemory();
-    await mirror(users, copy, { follow: false });
-    const leaving = new AbortController();
-    const { promise, resolve } = Promise.withResolvers<User>();
-    const watched: Mirror = {
-      ...copy,
-      put: (user) => {
-        void copy.put(user);
-        resolve(user);
-      },
-    };
-    const following = mirror(users, watched, { signal: leaving.signal });
-    const { id } = await users.create({ email: fresh() });
-
-    expect((await promise).id).toBe(id);
-    leaving.abort();
-    await following;
-    expect(rows.has(id)).toBe(true);
   });
 
   test('starts again when the changes after its cursor have expired', async () => {

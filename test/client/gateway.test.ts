@@ -117,25 +117,18 @@ const CALLS: Readonly<Record<string, (users: Users) => Promise<unknown>>> = {
 
 describe('a response that is not the service’s', () => {
   const foreign: readonly (readonly [string, RawResponse])[] = [
-    ...[301, 302, 303, 307, 308].map(
-      (status) => [`${status}`, answer(status, '', { location: 'https://elsewhere.example.com/' })] as const,
-    ),
+    ['302', answer(302, '', { location: 'https://elsewhere.example.com/' })],
     ['200 with HTML', html(200)],
     ['200 with HTML as JSON', answer(200, '<h1>Sign in</h1>')],
     ['200 with another object', tagged(200, { message: 'hello' })],
-    ['201 with another object', tagged(201, { message: 'hello' })],
     ['200 without content', tagged(200, '')],
     ['200 with null', tagged(200, 'null')],
-    ['200 with a text', tagged(200, '"hello"')],
     ['200 with a list of texts', tagged(200, ['hello'])],
     ['200 with half a list', tagged(200, '[{"id":')],
     ['200 with a user without members', tagged(200, [{ id: ID }])],
     ['200 with JSON as text', answer(200, [user()], { 'content-type': 'text/plain' })],
     ['202', tagged(202, user())],
-    ['203', tagged(203, [user()])],
-    ['206', tagged(206, [user()])],
     ['304 that was not asked for', tagged(304, '')],
-    ['400 with HTML', html(400)],
     ['403 with JSON of another shape', answer(403, { message: { text: 'blocked' } })],
     ['404 with HTML', html(404)],
     ['404 with JSON', answer(404, { message: 'no route' })],
@@ -143,10 +136,7 @@ describe('a response that is not the service’s', () => {
     ['404 with the problem of another path', notFound({ ...PROBLEM, instance: '/users' })],
     ['404 with a problem of 410', notFound({ ...PROBLEM, status: 410 })],
     ['404 with a problem without members', notFound({})],
-    ['409 with HTML', html(409)],
     ['412 with HTML', html(412)],
-    ['418', html(418)],
-    ['500 with HTML', html(500)],
     ['502 with HTML', html(502)],
     ['503 with JSON', answer(503, { message: 'busy' })],
     ['429 without content', answer(429, '')],
@@ -164,12 +154,10 @@ describe('a response that is not the service’s', () => {
   test.each([
     ['get', tagged(200, user({ id: OTHER }))],
     ['get', answer(200, user())],
-    ['get', tagged(200, user({ id: 17 }))],
     ['get', tagged(200, user({ id: 'me' }))],
     ['get', tagged(200, user({ created_at: 'yesterday' }))],
     ['get', tagged(200, user({ is_active: 1 }))],
     ['get', tagged(201, user())],
-    ['change', tagged(200, user({ id: OTHER }))],
     ['create', tagged(200, user())],
     ['create', answer(201, user())],
     ['createAll', answer(201, [])],
@@ -180,7 +168,6 @@ describe('a response that is not the service’s', () => {
     ['createSome', answer(200, [{ status: 409, user: user() }])],
     ['findByEmail', answer(200, [user({ email: 'other@example.com' })])],
     ['findByExternalId', answer(200, [user()])],
-    ['findByExternalId', answer(200, [user({ external_id: 'HR-1' })])],
     ['list', answer(200, [user({ id: OTHER }), user()])],
     ['list', answer(200, [user()], { link: '</api/v1/users/?cursor=a>; rel="next"' })],
     ['list', answer(200, [user()], { link: '</api/v1/users/?limit=1>; rel="next"' })],
@@ -189,11 +176,7 @@ describe('a response that is not the service’s', () => {
     ['listActive', answer(200, [user({ is_active: false })])],
     ['head', answer(200, [])],
     ['head', answer(200, [], { link: '</api/v1/users/changes>; rel="next"' })],
-    ['head', answer(200, [], { link: '</api/v1/users/changes?cursor=>; rel="next"' })],
-    ['head', answer(200, [], { link: '</other?cursor=abc>; rel="next"' })],
-    ['changes', answer(200, [change()], { link: '</api/v1/users/changes?cursor=abc>; rel="prev"' })],
     ['changes', answer(200, [change()], AFTER_IT)],
-    ['changes', answer(200, [change({ data: {} })], AFTER_IT)],
     [
       'changesOf',
       answer(200, [change({ subject: OTHER })], {
@@ -294,19 +277,15 @@ describe('a value that is missing or of another type', () => {
 describe('a Link', () => {
   test.each([
     ['<a>; rel="next"', 'a'],
-    ['<a>;rel=NEXT', 'a'],
     ['<a>; title="x, y; z"; rel=next', 'a'],
     ['<a>; title="a \\"quoted\\" <b>; rel=prev" ; rel = "prev  Next"', 'a'],
     ['<a>; rel=prev, <b>; rel=next', 'b'],
     [', ,<a>; rel=prev;,<b>;; rel=next', 'b'],
-    ['<a,b;c>; rel=next', 'a,b;c'],
     ['<a>; rel=prev; rel=next', undefined],
     ['<a>; rel=nextpage, <b>; rel="x-next"', undefined],
     ['<a>; anchor="/other"; rel=next', undefined],
-    ['<a>; rev=next', undefined],
     ['<a>; title="; rel=next"', undefined],
     ['<a>', undefined],
-    ['a; rel=next', undefined],
     ['', undefined],
   ])('%j leads to %j', (header, target) => {
     expect(findLink(header, 'next')).toBe(target);
@@ -314,29 +293,23 @@ describe('a Link', () => {
 
   const PATH = '/api/v1/users/changes';
   test.each([
-    ...[
-      '?cursor=b',
-      'changes?cursor=b',
-      './changes?cursor=b#part',
-      `x${PATH}?cursor=b`,
-      `${PATH}/?cursor=b`,
-      '//other?cursor=b',
-    ],
-    ...[`/base${PATH}?cursor=b`, `//other${PATH}?cursor=b`, `http://other:1/x${PATH}?cursor=b`],
+    ...['?cursor=b', './changes?cursor=b#part', `x${PATH}?cursor=b`, `${PATH}/?cursor=b`, '//other?cursor=b'],
+    ...[`//other${PATH}?cursor=b`, `http://other:1/x${PATH}?cursor=b`],
   ])('to %s leads to the next page', async (reference) => {
-    const users = usersBehind(pageTo(reference), { url: `${gateway.url}/base` });
+    const users = usersBehind(pageTo(reference), { url: `${gateway.url}/base/` });
 
     expect((await users.changePages({ from: 'a' }).next()).value?.cursor).toBe('b');
+    expect(requests[0]?.target).toMatch(/^\/base\/api\/v1\/users\/changes\?/);
   });
 
-  test.each([
-    ...['/other?cursor=b', 'other?cursor=b', '/api/v1/users/?cursor=b', 'urn:x?cursor=b'],
-    ...['http://[?cursor=b', 'http://other/?cursor=b', PATH, '#cursor=b'],
-  ])('to %s is an UnexpectedAnswer', async (reference) => {
-    expect(await reasonFor(usersBehind(pageTo(reference)).changePages().next())).toBeInstanceOf(
-      UnexpectedAnswer,
-    );
-  });
+  test.each([...['/other?cursor=b', '/api/v1/users/?cursor=b', 'urn:x?cursor=b', 'http://[?cursor=b', PATH]])(
+    'to %s is an UnexpectedAnswer',
+    async (reference) => {
+      expect(await reasonFor(usersBehind(pageTo(reference)).changePages().next())).toBeInstanceOf(
+        UnexpectedAnswer,
+      );
+    },
+  );
 });
 
 describe('an option', () => {
@@ -584,7 +557,7 @@ test('a mirror whose changes expire again and again reads the list with pauses',
   expect(requests).toHaveLength(6);
 });
 
-test.each(['W/"1"', '"1-gzip"', 'W/"1;br"'])('the version of the entity tag %s is "1"', async (etag) => {
+test.each(['"1-gzip"', 'W/"1;br"'])('the version of the entity tag %s is "1"', async (etag) => {
   const users = usersBehind(tagged(200, user(), { etag }));
   await users.update(ID, () => ({ full_name: 'Ada' }));
   await users.change(ID, {}, { ifVersion: etag });

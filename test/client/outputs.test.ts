@@ -1,10 +1,9 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { closeSync, linkSync, mkdirSync, openSync, readdirSync, statSync, symlinkSync } from 'node:fs';
 import { beforeAll, expect, test } from 'vitest';
-import { TERMINAL } from '../stage/terminal.ts';
 import { until } from '../stage/until.ts';
 import { acceptableUnderTest } from './acceptable-under-test.ts';
-import { lastLine, linesOf, MAIN, silent, usersNamed } from './command.ts';
+import { lastLine, MAIN, silent, usersNamed } from './command.ts';
 
 const { files, call, run, start, storeHead, variables } = acceptableUnderTest();
 const USERS = 1500;
@@ -142,13 +141,4 @@ test.each([
   expect(took).toBeGreaterThan(atLeast);
   expect(took).toBeLessThan(atLeast + 5000);
   expect(readdirSync(files.folder).filter((name) => name.startsWith('never'))).toEqual([]);
-});
-
-test('no value controls a terminal', async () => {
-  await call('POST', '', { email: 'c1@example.com', full_name: 'a\u009b31mb\u007fc' });
-  const words = ['get', 'c1@example.com', '--json'];
-  const { stdout } = await run(words, { PATH: process.env.PATH, TERM: 'xterm' }, { runBy: TERMINAL });
-
-  expect(stdout).toContain('a\\u009b31mb\\u007fc');
-  expect(linesOf(stdout)).toMatchObject([{ full_name: 'a\u009b31mb\u007fc' }]);
 });

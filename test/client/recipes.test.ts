@@ -2,7 +2,7 @@ import { execFile, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { gunzipSync, gzipSync } from 'node:zlib';
+import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -11,7 +11,7 @@ import { forThisTest } from '../stage/for-all-tests.ts';
 import { blockOf, blocksOf } from '../stage/page-blocks.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { acceptableUnderTest } from './acceptable-under-test.ts';
-import { type Ended, MAIN, openFiles, toLines, usersNamed, variablesFor } from './command.ts';
+import { type Ended, MAIN, openFiles, usersNamed, variablesFor } from './command.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../infra/docs/import-export.md'), 'utf8');
 
@@ -80,34 +80,30 @@ async function stored(variables = stage.variables): Promise<Readonly<Record<stri
 const find = async (email: string) => (await stage.call('GET', `?email=${email}`))[0];
 
 test('a realm of Keycloak is imported: ids, names and states are kept, and a pair with one email is refused', async () => {
-  const users = [
-    { id: 'k1', enabled: true, email: 'kim@example.com', firstName: 'Kim', lastName: 'Lee' },
-    { id: 'k2', enabled: false, email: 'Lou@example.com', firstName: 'Lou' },
-    { id: 'k3', enabled: true, email: 'max@example.com', firstName: '' },
-    { id: 'k4', username: 'service-account-billing', enabled: true },
-    { id: 'k5', enabled: true, email: '' },
-    // A pair: the enabled one comes first here, and second below.
-    { id: 'k6', enabled: true, email: 'pair@example.com' },
-    { id: 'k7', enabled: false, email: 'PAIR@example.com' },
-    { id: 'k8', enabled: false, email: 'twin@example.com' },
-    { id: 'k9', enabled: true, email: 'Twin@example.com' },
-    {
-      id: 'k10',
-      enabled: true,
-      email: 'a\\b"c\'d@example.com',
-      firstName: 'Tab\there',
-      lastName: 'back\\slash 𝄞',
-    },
-    // It exists, and is another caller's user.
-    { id: 'k11', enabled: false, email: 'ADA@example.com' },
-  ];
   mkdirSync(files.pathOf('keycloak'));
-  files.write('keycloak/example-realm.json', JSON.stringify({ realm: 'example' }));
+  files.write('keycloak/example-realm.json', '{"realm": "example"}');
   files.write(
     'keycloak/example-users-0.json',
-    JSON.stringify({ realm: 'example', users: users.slice(0, 6) }, null, 2),
+    `{"realm": "example", "users": [
+      {"id": "k1", "enabled": true, "email": "kim@example.com", "firstName": "Kim", "lastName": "Lee"},
+      {"id": "k2", "enabled": false, "email": "Lou@example.com", "firstName": "Lou"},
+      {"id": "k3", "enabled": true, "email": "max@example.com", "firstName": ""},
+      {"id": "k4", "enabled": true, "username": "service-account-billing"},
+      {"id": "k5", "enabled": true, "email": ""},
+      {"id": "k6", "enabled": true, "email": "pair@example.com"}
+    ]}`,
   );
-  files.write('keycloak/example-users-1.json', JSON.stringify({ realm: 'example', users: users.slice(6) }));
+  // Of a pair with one email, the enabled one comes first in k6, and second in k9. k11 is another caller's user.
+  files.write(
+    'keycloak/example-users-1.json',
+    `{"realm": "example", "users": [
+      {"id": "k7", "enabled": false, "email": "PAIR@example.com"},
+      {"id": "k8", "enabled": false, "email": "twin@example.com"},
+      {"id": "k9", "enabled": true, "email": "Twin@example.com"},
+      {"id": "k10", "enabled": true, "email": "a\\\\b\\"c'd@example.com", "firstName": "Tab\\there", "lastName": "back\\\\slash 𝄞"},
+      {"id": "k11", "enabled": false, "email": "ADA@example.com"}
+    ]}`,
+  );
   const { code, stderr, stdout } = await run(FROM_KEYCLOAK);
 
   expect(stdout.split('\n').map((line) => line.replace(/"line":\d+,/, ''))).toEqual([
@@ -148,48 +144,33 @@ function columnsOf(product: string): string {
   return row?.split('`').at(-2) ?? '';
 }
 
-test.each<[string, string, string | Buffer]>([
+test.each<[product: string, file: string, content: string]>([
   [
     'Auth0',
     'auth0.csv.gz',
-    gzipSync(
-      'user_id,email,name,blocked\n"auth0|1","NAME@example.com","Ann ""A"" Other",\n"sms|2",,"+1",\n"auth0|3","off.NAME@example.com","Ben","true"\n',
-    ),
+    `user_id,email,name,blocked
+"auth0|1","NAME@example.com","Ann ""A"" Other",
+"sms|2",,"+1",
+"auth0|3","off.NAME@example.com","Ben","true"
+`,
   ],
   [
     'Firebase',
     'users.ndjson',
-    JSON.stringify(
-      {
-        users: [
-          {
-            localId: 'auth0|1',
-            email: 'NAME@example.com',
-            emailVerified: true,
-            displayName: 'Ann "A" Other',
-            createdAt: '1',
-            providerUserInfo: [],
-          },
-          { localId: 'sms|2', phoneNumber: '+1' },
-          { localId: 'auth0|3', email: 'off.NAME@example.com', displayName: 'Ben', disabled: true },
-        ],
-      },
-      null,
-      2,
-    ),
+    `{"users": [
+  {"localId": "auth0|1", "email": "NAME@example.com", "emailVerified": true, "displayName": "Ann \\"A\\" Other"},
+  {"localId": "sms|2", "phoneNumber": "+1", "providerUserInfo": []},
+  {"localId": "auth0|3", "email": "off.NAME@example.com", "displayName": "Ben", "disabled": true}
+]}`,
   ],
   [
     'Cognito',
     'cognito.ndjson',
-    JSON.stringify(
-      [
-        { id: 'auth0|1', enabled: true, email: 'NAME@example.com', name: 'Ann "A" Other' },
-        { id: 'sms|2', enabled: true, email: null, name: null },
-        { id: 'auth0|3', enabled: false, email: 'off.NAME@example.com', name: 'Ben' },
-      ],
-      null,
-      4,
-    ),
+    `[
+    {"id": "auth0|1", "enabled": true, "email": "NAME@example.com", "name": "Ann \\"A\\" Other"},
+    {"id": "sms|2", "enabled": true, "email": null, "name": null},
+    {"id": "auth0|3", "enabled": false, "email": "off.NAME@example.com", "name": "Ben"}
+]`,
   ],
   [
     'Entra ID',
@@ -199,20 +180,21 @@ test.each<[string, string, string | Buffer]>([
   [
     'Google Workspace',
     'gam.ndjson',
-    'primaryEmail,id,name.familyName,name.fullName,name.givenName,suspended\nNAME@example.com,auth0|1,Other,"Ann ""A"" Other",Ann,False\n,sms|2,,,,False\noff.NAME@example.com,auth0|3,,Ben,,True\n',
+    `primaryEmail,id,name.familyName,name.fullName,name.givenName,suspended
+NAME@example.com,auth0|1,Other,"Ann ""A"" Other",Ann,False
+,sms|2,,,,False
+off.NAME@example.com,auth0|3,,Ben,,True
+`,
   ],
   [
     'personnel system',
     'staff.csv',
-    Buffer.from(
-      'sep=;\r\nEmployee ID;E-Mail;Name;Active\r\nauth0|1;NAME@example.com;"Ann ""A"" Other";yes\r\nsms|2;;;\r\nauth0|3;off.NAME@example.com;Ben;no\r\n',
-    ),
+    'sep=;\r\nEmployee ID;E-Mail;Name;Active\r\nauth0|1;NAME@example.com;"Ann ""A"" Other";yes\r\nsms|2;;;\r\nauth0|3;off.NAME@example.com;Ben;no\r\n',
   ],
 ])('a file of %s is imported by its columns, and compared', async (product, name, content) => {
   const own = name.replace(/\W/g, '');
-  const fill = (text: string) => text.replaceAll('NAME@', `${own}@`).replaceAll('auth0|', `${own}|`);
-  const text = typeof content === 'string' || name.endsWith('gz') ? content : content.toString();
-  files.write(name, typeof text === 'string' ? fill(text) : gzipSync(fill(gunzipSync(text).toString())));
+  const text = content.replaceAll('NAME@', `${own}@`).replaceAll('auth0|', `${own}|`);
+  files.write(name, name.endsWith('gz') ? gzipSync(text) : text);
   const filled = FROM_PRODUCT.replace(/^file=.*$/m, `file=${name}`).replace(
     /^columns=.*$/m,
     `columns='${columnsOf(product)}'`,
@@ -233,15 +215,10 @@ test.each<[string, string, string | Buffer]>([
 });
 
 test('users of Okta are imported: ids, names and states are kept', async () => {
-  const user = (id: string, status: string, email: string) => ({
-    id,
-    status,
-    profile: { email, firstName: 'F', lastName: id },
-  });
   files.write(
     'okta.json',
-    JSON.stringify([user('o1', 'ACTIVE', 'o1@example.com')]) +
-      JSON.stringify([user('o2', 'SUSPENDED', 'o2@example.com')]),
+    `[{"id": "o1", "status": "ACTIVE", "profile": {"email": "o1@example.com", "firstName": "F", "lastName": "o1"}}]
+[{"id": "o2", "status": "SUSPENDED", "profile": {"email": "o2@example.com", "firstName": "F", "lastName": "o2"}}]`,
   );
   expect(await run(FROM_OKTA)).toMatchObject({
     code: 0,
@@ -299,11 +276,12 @@ test('the CronJob of the page runs the command, and its alarms ask for what kube
 
 test('an export of this service is imported into another instance: states and external ids are kept', async () => {
   const other = await forThisTest(startAcceptable);
-  const inactive = [
-    { email: 'moved.1@example.com', is_active: true, external_id: 'm1' },
-    { email: 'moved.2@example.com', is_active: false, external_id: 'm2' },
-  ];
-  files.write('inactive.ndjson', toLines(inactive));
+  files.write(
+    'inactive.ndjson',
+    `{"email": "moved.1@example.com", "is_active": true, "external_id": "m1"}
+{"email": "moved.2@example.com", "is_active": false, "external_id": "m2"}
+`,
+  );
   await run('users import inactive.ndjson; users export --out exported.ndjson');
   const variables = await variablesFor(other);
   const { code, stderr } = await run(FROM_ANOTHER, variables);
