@@ -1,5 +1,4 @@
 import { ChurningSet } from '../churning-set.ts';
-import type { Settings } from '../settings/settings.ts';
 import { atEndOfPass } from './sessions/end-of-pass.ts';
 import { isLockTimeout, mayConcernOneItem } from './sessions/faults.ts';
 import { type Executor, PendingStatement, type StatementRequest } from './sessions/pending-statement.ts';
@@ -11,6 +10,8 @@ type BatcherOptions = {
   readonly areWrites: boolean;
   /** Maximum number of batches in progress for each statement. */
   readonly maxBatches: number;
+  /** Maximum number of seconds that an item waits to be sent. */
+  readonly poolTimeout: number;
 };
 
 /** A read or a write of one row. Each of its values is a list of one. */
@@ -29,9 +30,7 @@ class ItemQueue {
   readonly waiting = new ChurningSet<BatchItem>();
   /** Whether a batch is taken from the waiting items at the end of this pass of the event loop. */
   isScheduled = false;
-  /** Numbers of batches in progress, and of those among them that are late. */
-  batches = 0;
-  late = 0;
+  inProgress: { readonly isLate: boolean }[] = [];
 }
 
 const MAX_READS = 256;
@@ -53,14 +52,12 @@ const LATE_MS = 5;
  */
 export class Batcher implements Executor {
   readonly #executor: Executor;
-  readonly #settings: Settings['postgres'];
   readonly #options: BatcherOptions;
   readonly #queues = new Map<StatementText, ItemQueue>();
 
   /** Sends batches by this executor. If the executor refuses statements, all items are refused. */
-  constructor(executor: Executor, settings: Settings['postgres'], options: BatcherOptions) {
+  constructor(executor: Executor, options: BatcherOptions) {
     this.#executor = executor;
-    this.#settings = settings;
     this.#options = options;
   }
 
@@ -68,7 +65,7 @@ export class Batcher implements Executor {
     const queue = this.#queues.get(request.text) ?? new ItemQueue();
     this.#queues.set(request.text, queue);
     const item = new BatchItem(request);
-    item.limitTime(this.#settings.poolTimeout, () => queue.waiting.delete(item));
+    item.limitTime(this.#options.poolTimeout, () => queue.waiting.delete(item));
     queue.waiting.add(item);
     this.#schedule(queue);
     return item.response;
@@ -81,9 +78,9 @@ export class Batcher implements Executor {
   }
 
   #schedule(queue: ItemQueue): void {
-    const { waiting, isScheduled, batches, late } = queue;
+    const { waiting, isScheduled, inProgress } = queue;
     const { areWrites, maxBatches } = this.#options;
-    const isFull = batches >= maxBatches || (areWrites && batches > late);
+    const isFull = inProgress.length >= maxBatches || (areWrites && inProgress.some(({ isLate }) => !isLate));
     if (isScheduled || isFull || waiting.size === 0) return;
     queue.isScheduled = true;
     atEndOfPass(() => this.#sendBatch(queue));
@@ -91,18 +88,15 @@ export class Batcher implements Executor {
 
   #sendBatch(queue: ItemQueue): void {
     queue.isScheduled = false;
-    let [counted, late] = [1, 0];
-    queue.batches += counted;
+    const batch = { isLate: false };
+    queue.inProgress.push(batch);
     const timer = setTimeout(() => {
-      late = 1;
-      queue.late += late;
+      batch.isLate = true;
       this.#schedule(queue);
     }, LATE_MS);
     const onEnd = () => {
       clearTimeout(timer);
-      queue.batches -= counted;
-      queue.late -= late;
-      [counted, late] = [0, 0];
+      queue.inProgress = queue.inProgress.filter((one) => one !== batch);
       this.#schedule(queue);
     };
     // Reads are sent again instead.
@@ -131,9 +125,11 @@ export class Batcher implements Executor {
   #carryOut(batch: Batch, onLate?: () => void): Promise<unknown> {
     const [first] = batch;
     if (!first) return Promise.resolve();
+    const { text, values } = first.request;
+    const isOne = batch.length === 1;
+    const lists = isOne ? values : values.map((_, index) => batch.map((item) => item.valueAt(index)));
     const deadline = Math.max(...batch.map((item) => item.request.deadline));
-    const request = { text: first.request.text, values: mergeValues(batch), deadline, onLate };
-    return this.#executor.send(request).then(
+    return this.#executor.send({ text, values: lists, deadline, onLate }).then(
       (rows) => resolveAll(batch, rows),
       (fault) => this.#onFault(batch, fault),
     );
@@ -156,14 +152,6 @@ function splitBatch(batch: Batch): readonly Batch[] {
   return Array.from({ length: Math.ceil(left.length / size) }, (_, index) =>
     left.slice(index * size, (index + 1) * size),
   );
-}
-
-/** The values of a statement that carries out the batch: lists with an entry for each item. */
-function mergeValues(batch: Batch): readonly unknown[] {
-  const [first] = batch as readonly [BatchItem];
-  const { values } = first.request;
-  if (batch.length === 1) return values;
-  return values.map((_, index) => batch.map((item) => item.valueAt(index)));
 }
 
 /** A row that belongs to no item is a defect: its statement does not return the key as it was sent. */

@@ -19,7 +19,7 @@ const WRITE_DEPTH = 3;
 
 /** Creates the executor of each kind: see "Sessions" in README.md.  */
 export function createExecutors(settings: Settings['postgres'], pool: SessionPool): Executors {
-  const { poolSize } = settings;
+  const { poolSize, poolTimeout } = settings;
   const readiness = pool.createExecutor(1, 1);
   // Without the session's `lock_timeout`, a statement that waits for a lock would hold up the others of its session.
   if (!engineProfile(settings).hasOwnSessions || poolSize < MIN_SHARED_POOL_SIZE) {
@@ -39,8 +39,8 @@ export function createExecutors(settings: Settings['postgres'], pool: SessionPoo
   const write = pool.createExecutor(writeSessions, WRITE_DEPTH);
   const single = pool.createExecutor(singleSessions, 1);
   return {
-    'batched-read': new Batcher(list, settings, { areWrites: false, maxBatches: READ_BATCHES }),
-    'batched-write': new Batcher(write, settings, { areWrites: true, maxBatches: writeSessions }),
+    'batched-read': new Batcher(list, { areWrites: false, maxBatches: READ_BATCHES, poolTimeout }),
+    'batched-write': new Batcher(write, { areWrites: true, maxBatches: writeSessions, poolTimeout }),
     list,
     single,
     'lock-waiters': new LockWaiters(single, Math.ceil(singleSessions / 3)),

@@ -73,8 +73,8 @@ const BROKEN_LINES: readonly BrokenLine[] = [
   },
   {
     file: 'lib/postgres/batcher.ts',
-    line: 'item.limitTime(this.#settings.poolTimeout,',
-    broken: 'item.limitTime(this.#settings.statementTimeout,',
+    line: 'item.limitTime(this.#options.poolTimeout,',
+    broken: 'item.limitTime(this.#options.poolTimeout * 4,',
     tests: 'test/engine/pipelined-statements.test.ts',
     sentence: 'that wait for longer than SVC_POSTGRES_POOL_TIMEOUT to be sent are refused',
   },
