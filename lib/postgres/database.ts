@@ -30,8 +30,13 @@ export class Database {
     this.executors = createExecutors(settings, this.#pool);
     this.#maxWaiting = maxWaitingStatements(settings);
     const spans = tracing?.createDatabaseSpans(settings.database, () => this.hosts.inUse);
-    const { executors, hosts } = this;
-    this.statements = new Statements(settings, { executors, hosts, spans, latestMigration });
+    const onReadOnly = () => this.hosts.onReadOnly();
+    this.statements = new Statements(settings, {
+      executors: this.executors,
+      onReadOnly,
+      spans,
+      latestMigration,
+    });
   }
 
   /**
@@ -62,7 +67,6 @@ export class Database {
     return sessions.some(({ state, respondedAt }) => !isLeft(state) && respondedAt >= since);
   }
 
-  /** Cancels all statements, and refuses later ones. */
   cancel(): void {
     this.#pool.cancel();
   }

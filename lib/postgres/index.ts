@@ -2,7 +2,6 @@
 export { booleanAt, readFields, timestampAt } from './binary-row.ts';
 export { Database } from './database.ts';
 export { MigrationSession, type SendSql } from './migration-session.ts';
-export type { PreparedStatement } from './prepared-statement.ts';
 export type { EngineProfile as Engine } from './sessions/engine-profile.ts';
 export {
   causeOf,
@@ -17,4 +16,4 @@ export {
 export type { ReceivedRow as ListRow } from './sessions/rows.ts';
 export type { StatementKind } from './sessions/statement-text.ts';
 export { clock, eachGiven, isInSchema } from './statement-parts.ts';
-export { repeatUntilDone, type SqlType, type Statements } from './statements.ts';
+export { type PreparedStatement, repeatUntilDone, type SqlType, type Statements } from './statements.ts';

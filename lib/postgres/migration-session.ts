@@ -1,6 +1,6 @@
 import type { RawBuilder } from 'kysely';
 import type { Settings } from '../settings/settings.ts';
-import { compile } from './prepared-statement.ts';
+import { compile } from './compile.ts';
 import { DeadSessionWatch } from './sessions/dead-sessions.ts';
 import { type EngineProfile, engineProfile } from './sessions/engine-profile.ts';
 import { PostgresClient } from './sessions/postgres-client.ts';

@@ -15,7 +15,6 @@ import {
   translateFault,
 } from './sessions/faults.ts';
 import { type Executor, type StatementRequest, timeLimitReached } from './sessions/pending-statement.ts';
-import type { PostgresHosts } from './sessions/postgres-hosts.ts';
 import type { Row } from './sessions/rows.ts';
 import { nameStatement, type StatementKind, type StatementText } from './sessions/statement-text.ts';
 
@@ -49,7 +48,8 @@ type RetryReason = 'connection_lost' | 'deadlock' | 'serialization_failure';
 
 export type SenderOptions = {
   readonly executors: Executors;
-  readonly hosts: Pick<PostgresHosts, 'onReadOnly'>;
+  /** Is called when PostgreSQL refused a write because it is read-only. */
+  readonly onReadOnly: () => void;
   readonly spans?: DatabaseSpans | undefined;
   /** The migration that this version requires. While it has not run, a missing column or index is 503. */
   readonly latestMigration?: string | undefined;
@@ -100,8 +100,7 @@ export class Sender {
     if (request.deadline <= performance.now()) return Promise.reject(timeLimitReached());
     if (executor.waitingCount >= maxWaitingStatements(this.#settings))
       return Promise.reject(unavailable('too many requests wait for a connection'));
-    const send = () => executor.send(request);
-    return spans ? spans.within(request.text, send) : send();
+    return spans ? spans.within(request.text, () => executor.send(request)) : executor.send(request);
   }
 
   /** Repeats the statement while that may help. @throws the problem for the last fault */
@@ -118,7 +117,7 @@ export class Sender {
         isMigrated = await this.isMigrated();
         if (!isMigrated) throw unavailable('the migrations have not run yet', fault);
       } else {
-        if (isReadOnly(fault)) this.#options.hosts.onReadOnly();
+        if (isReadOnly(fault)) this.#options.onReadOnly();
         const isLost = text.isRead && attempts === 1 && hasLostSession(fault);
         const reason: RetryReason | undefined = isLost ? 'connection_lost' : classifyConflict(fault);
         // It is random, so that conflicting statements do not meet again.

@@ -1,17 +1,24 @@
 import { type RawBuilder, sql } from 'kysely';
-import {
-  type BatchedStatement,
-  type PreparedStatement,
-  prepare,
-  prepareBatched,
-  type Values,
-} from './prepared-statement.ts';
+import { compile } from './compile.ts';
 import { Sender } from './sender.ts';
 import { reachedTimeLimit, waitedFor } from './sessions/faults.ts';
 import type { ReceivedRow } from './sessions/rows.ts';
+import { nameStatement, type StatementText } from './sessions/statement-text.ts';
 
 /** The SQL types of columns and parameters. A value that may be null is a text: see `encodeParameter`. */
 export type SqlType = 'uuid' | 'text' | 'boolean' | 'timestamptz' | 'smallint';
+
+/** The values of a statement, by their names. */
+export type Values = Readonly<Record<string, unknown>>;
+
+/** A statement that is sent again and again with other values. */
+export type PreparedStatement<Given extends Values, Row> = { run(given: Given): Promise<readonly Row[]> };
+
+/** A statement about one row. One statement carries out those of many requests. */
+type BatchedStatement<Given extends Values, Row> = { run(given: Given): Promise<Row | undefined> };
+
+/** `key` is the name of the value by which a batch hands rows back. */
+type Particulars = Omit<StatementText, 'sql' | 'name' | 'keyAt'> & { readonly key?: 'id' | 'key' };
 
 /** Each method prepares a statement of one kind, written with kysely. `summary` is its operation and its table. */
 export class Statements extends Sender {
@@ -21,7 +28,7 @@ export class Statements extends Sender {
     type: SqlType,
     write: (keys: RawBuilder<unknown>) => RawBuilder<Row>,
   ): BatchedStatement<{ readonly key: string }, Row> {
-    return prepareBatched(this, { summary, kind: 'batched-read', isRead: true, key: 'key' }, ({ key }) =>
+    return this.#prepareBatched({ summary, kind: 'batched-read', isRead: true, key: 'key' }, ({ key }) =>
       write(sql`${key}::${sql.raw(type)}[]`),
     );
   }
@@ -36,7 +43,7 @@ export class Statements extends Sender {
     write: (given: RawBuilder<unknown>) => RawBuilder<Row>,
   ): BatchedStatement<Given, Row> {
     const columns = Object.entries<SqlType>(types);
-    return prepareBatched(this, { summary, kind: 'batched-write', isRead: false, key: 'id' }, (lists) =>
+    return this.#prepareBatched({ summary, kind: 'batched-write', isRead: false, key: 'id' }, (lists) =>
       write(givenRows(columns, lists)),
     );
   }
@@ -47,7 +54,7 @@ export class Statements extends Sender {
     kind: 'list' | 'single',
     write: (given: Given) => RawBuilder<unknown>,
   ): PreparedStatement<Given, ReceivedRow> {
-    return prepare(this, { summary, kind, isRead: true, isBinary: true }, write);
+    return this.prepare({ summary, kind, isRead: true, isBinary: true }, write);
   }
 
   /** Any other read. It has a session to itself. */
@@ -56,7 +63,7 @@ export class Statements extends Sender {
     write: (given: Given) => RawBuilder<Row>,
     kind: 'single' | 'readiness' = 'single',
   ): PreparedStatement<Given, Row> {
-    return prepare(this, { summary, kind, isRead: true }, write);
+    return this.prepare({ summary, kind, isRead: true }, write);
   }
 
   /** Any other write. It has a session to itself. With `limitsLockWaits`, `waitedFor` knows what it waited for. */
@@ -66,13 +73,61 @@ export class Statements extends Sender {
     options: { readonly limitsLockWaits?: boolean } = {},
   ): PreparedStatement<Given, Row> {
     const limitsLockWaits = this.engine.isPostgres && options.limitsLockWaits === true;
-    return prepare(this, { summary, kind: 'single', isRead: false, limitsLockWaits }, write);
+    return this.prepare({ summary, kind: 'single', isRead: false, limitsLockWaits }, write);
   }
 
   /** Whether it reached its time limit while it waited for a row of this table, or, without PostgreSQL's report, for any. */
   waitedFor(fault: unknown, table: string): boolean {
     return this.engine.isPostgres ? waitedFor(fault, table) : reachedTimeLimit(fault);
   }
+
+  /** It is compiled when it is first sent. To compile it each time would cost a fifth of a request. */
+  prepare<Given extends Values, Row>(
+    particulars: Particulars,
+    write: (given: Given) => RawBuilder<unknown>,
+  ): PreparedStatement<Given, Row> {
+    let compiled: ReturnType<typeof compileOnce> | undefined;
+    return {
+      run: (given) => {
+        compiled ??= compileOnce(particulars, write);
+        const values = compiled.parameters.map((parameter) =>
+          typeof parameter === 'symbol' ? given[String(parameter.description)] : parameter,
+        );
+        return this.run(compiled.text, values) as Promise<readonly Row[]>;
+      },
+    };
+  }
+
+  /** Each value is sent as a list of one. */
+  #prepareBatched<Given extends Values, Row>(
+    particulars: Particulars,
+    write: (lists: Values) => RawBuilder<Row>,
+  ): BatchedStatement<Given, Row> {
+    const statement = this.prepare<Values, Row>(particulars, write);
+    return {
+      run: (given) => {
+        const lists: Record<string, readonly [unknown]> = {};
+        for (const name in given) lists[name] = [given[name]];
+        return statement.run(lists).then(([row]) => row);
+      },
+    };
+  }
+}
+
+/** While the statement is written, a symbol with the name of a value takes the place of the value. */
+function compileOnce<Given>(
+  { key, ...particulars }: Particulars,
+  write: (given: Given) => RawBuilder<unknown>,
+) {
+  const names = new Proxy({}, { get: (_, name) => Symbol(String(name)) });
+  const compiled = compile(write(names as Given));
+  const { parameters } = compiled;
+  const keyAt = parameters.findIndex((one) => typeof one === 'symbol' && one.description === key);
+  if (key && keyAt < 0) throw new Error(`a batched statement does not use its ${key}`);
+  // On one line, as logs and traces show it. No text in it has more than one space in a row.
+  const line = compiled.sql.replace(/\s+/g, ' ').trim();
+  const text: StatementText = { ...particulars, keyAt, ...nameStatement(line) };
+  return { text, parameters };
 }
 
 function givenRows(columns: readonly (readonly [string, SqlType])[], lists: Values): RawBuilder<unknown> {

@@ -1,7 +1,6 @@
 import type { CompiledQuery, RawBuilder } from 'kysely';
-import { prepare as prepareStatement, type Values } from '../../lib/postgres/prepared-statement.ts';
 import type { StatementKind } from '../../lib/postgres/sessions/statement-text.ts';
-import { Statements } from '../../lib/postgres/statements.ts';
+import { Statements, type Values } from '../../lib/postgres/statements.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 
 /** The text and the values of a statement as it is sent. */
@@ -16,7 +15,7 @@ export function statementsRunBy(run: Statements['run']): Statements {
     SVC_POSTGRES_HOST: '127.0.0.1',
     SVC_POSTGRES_PASSWORD: 'secret',
   });
-  return Object.assign(new Statements(postgres, { executors: {} as never, hosts: { onReadOnly() {} } }), {
+  return Object.assign(new Statements(postgres, { executors: {} as never, onReadOnly: () => {} }), {
     run,
   });
 }
@@ -46,11 +45,8 @@ export function prepare<Given extends Values, Row>(
   kind: StatementKind = 'single',
 ): Run<Given, Row> {
   const key = kind === 'batched-read' || kind === 'batched-write' ? 'id' : undefined;
-  return prepareStatement<Given, Row>(
-    statements,
-    { summary, kind, isRead: summary.startsWith('SELECT'), ...(key && { key }) },
-    write,
-  ).run;
+  const isRead = summary.startsWith('SELECT');
+  return statements.prepare<Given, Row>({ summary, kind, isRead, ...(key && { key }) }, write).run;
 }
 
 /** The outcome of each: its result, or the problem or fault of its refusal. */
