@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { isUnreachable, UnsupportedAuthentication } from '../../lib/postgres/sessions/faults.ts';
+import { isUnreachable, withCode } from '../../lib/postgres/sessions/faults.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { errorResponse, messageOf, messagesThrough, READY_FOR_QUERY } from '../stage/postgres-messages.ts';
@@ -160,7 +160,7 @@ test.each([
   [coded('53300', 'FATAL'), false],
   [coded('CERT_HAS_EXPIRED'), false],
   [coded('ERR_TLS_CERT_ALTNAME_INVALID'), false],
-  [new UnsupportedAuthentication('gss'), false],
+  [withCode(new Error('gss'), 'authentication'), false],
 ])('a host is out of reach, and does not only refuse a session: %s: %s', (fault, isAway) =>
   expect(isUnreachable(fault)).toBe(isAway),
 );

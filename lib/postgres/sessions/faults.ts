@@ -47,7 +47,6 @@ export function mayConcernOneItem(fault: unknown): boolean {
   return isFromPostgres(fault) && !isUnavailable(fault) && !isStalePlan(fault) && !isUnmigrated(fault);
 }
 
-/** The table does not exist (yet). */
 export function isMissingTable(fault: unknown): boolean {
   return sqlState(causeOf(fault)) === '42P01';
 }
@@ -75,7 +74,6 @@ export function waitedFor(fault: unknown, table: string): boolean {
   return hasState(cause, TIME_LIMIT) && where?.includes(table) === true;
 }
 
-/** PostgreSQL ended the session because it was idle. */
 export function isIdleTimeout(fault: unknown): boolean {
   return sqlState(fault) === '57P05';
 }
@@ -85,18 +83,12 @@ export class UnexpectedMessage extends Error {
   readonly code = 'EPROTO';
 }
 
-/** PostgreSQL requires a method of authentication that the service does not have. */
-export class UnsupportedAuthentication extends Error {
-  readonly code = REFUSED_AUTHENTICATION;
-}
-
 /** pg's errors have no code: about the end of a connection, about its TLS, or about the authentication that follows. */
 export function withCode(fault: unknown, when: 'ended' | 'tls' | 'authentication'): unknown {
   const code = { ended: 'ECONNRESET', tls: 'EPROTO', authentication: REFUSED_AUTHENTICATION }[when];
   return fault instanceof Error && !('code' in fault) ? Object.assign(fault, { code }) : fault;
 }
 
-/** PostgreSQL has not answered a statement within the request's time limit. */
 export class ResponseTimeout extends Error {}
 
 /** The time limit was reached after the statement was sent, or while it still conflicted with other transactions. */
@@ -141,7 +133,6 @@ function isFromPostgres(fault: unknown): boolean {
   return (fault as { severity?: string } | undefined)?.severity !== undefined;
 }
 
-/** The session ended before the response came. */
 export function hasLostSession(fault: unknown): boolean {
   return !(fault instanceof Problem) && endsSession(fault);
 }

@@ -1,4 +1,4 @@
-import { UnexpectedMessage, UnsupportedAuthentication } from './faults.ts';
+import { UnexpectedMessage, withCode } from './faults.ts';
 
 /** A message begins with its type and its length, which includes itself. */
 export const HEADER_BYTES = 5;
@@ -72,9 +72,8 @@ function isWellFormed({ content: form }: Form, bytes: Buffer, at: number, end: n
   const method = bytes.readInt32BE(begin);
   if (SUPPORTED.includes(method)) return form.test(`${method} ${bytes.toString('latin1', begin + 4, end)}`);
   const name = UNSUPPORTED[method] ?? method;
-  throw new UnsupportedAuthentication(
-    `PostgreSQL requires the authentication method ${name} (pg_hba.conf), which is not supported`,
-  );
+  const fault = `PostgreSQL requires the authentication method ${name} (pg_hba.conf), which is not supported`;
+  throw withCode(new Error(fault), 'authentication');
 }
 
 /** Each field follows its length, which is -1 for null. The row begins with their number. */

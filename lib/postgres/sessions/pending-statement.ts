@@ -25,7 +25,6 @@ export type Executor = {
   readonly waitingCount: number;
 };
 
-/** A statement that has no response yet. */
 export class PendingStatement {
   readonly request: StatementRequest;
   readonly queuedAt = performance.now();

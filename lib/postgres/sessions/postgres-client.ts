@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import PgClient from 'pg/lib/client.js';
 import type { PostgresServer, Settings } from '../../settings/settings.ts';
-import { engineProfile } from './engine-profile.ts';
+import { type EngineProfile, engineProfile } from './engine-profile.ts';
 import { endsSession, withCode } from './faults.ts';
 import { shareKeys } from './password-key.ts';
 import { type RowReceiver, takeRows } from './rows.ts';
@@ -22,6 +22,7 @@ export function connectTimeLimitMs({ poolTimeout }: Pick<Postgres, 'poolTimeout'
 /** pg's client in JavaScript, without what it takes from the environment. Nothing that arrives ends the process. */
 export class PostgresClient extends PgClient {
   readonly server: PostgresServer;
+  protected readonly engine: EngineProfile;
   readonly #reported = new Map<string, string>();
   readonly #postgres: Postgres;
   /** The fault of PostgreSQL or of the connection that ends it. */
@@ -43,6 +44,7 @@ export class PostgresClient extends PgClient {
     shareKeys();
     super(config);
     this.server = server;
+    this.engine = engineProfile(postgres);
     this.#postgres = postgres;
     // pg would take these from PGOPTIONS and PGREPLICATION.
     Object.assign(this.connectionParameters, { options: config.options, replication: undefined });
@@ -65,7 +67,7 @@ export class PostgresClient extends PgClient {
     this.connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
       this.#reported.set(parameterName, parameterValue);
       if (parameterName.endsWith('_encoding') && parameterValue !== 'UTF8')
-        this.#refuseEncoding(parameterValue);
+        this.#endForEncoding(parameterValue);
     });
   }
 
@@ -103,14 +105,9 @@ export class PostgresClient extends PgClient {
 
   /** Ends the session, and closes the connection if PostgreSQL does not do so soon. Many may wait for the end. */
   endInTime(): Promise<void> {
-    this.#ending ??= this.#endInTime();
+    if (!this.#ending) setTimeout(() => this.connection.stream.destroy(), MAX_CLOSING_MS).unref();
+    this.#ending ??= this.end().catch(() => {});
     return this.#ending;
-  }
-
-  async #endInTime(): Promise<void> {
-    const timer = setTimeout(() => this.connection.stream.destroy(), MAX_CLOSING_MS);
-    await this.end().catch(() => {});
-    clearTimeout(timer);
   }
 
   /** Why it was closed, or ended during a statement. Undefined if this is usual. */
@@ -135,7 +132,6 @@ export class PostgresClient extends PgClient {
     return !this.readyForQuery;
   }
 
-  /** Bytes have arrived. */
   onBytes(): void {
     this.heardAt = performance.now();
     this.seenRunningAt = Number.NEGATIVE_INFINITY;
@@ -151,7 +147,7 @@ export class PostgresClient extends PgClient {
   }
 
   /** No other encoding holds every value of the API. The message that the session begins is often in the same packet. */
-  #refuseEncoding(encoding: string): void {
+  #endForEncoding(encoding: string): void {
     this.connection.removeAllListeners('readyForQuery');
     const reason = `the database has the encoding ${encoding}, and the service requires UTF8`;
     this.connection.stream.destroy(new Error(reason));
@@ -159,7 +155,7 @@ export class PostgresClient extends PgClient {
 
   /** Nothing is concluded from a number of a pooler or a proxy, which is not that of PostgreSQL's process. */
   async #identify(): Promise<void> {
-    if (!engineProfile(this.#postgres).hasOwnSessions) return;
+    if (!this.engine.hasOwnSessions) return;
     const { rows } = await this.query(IDENTITY);
     const [processId, serverStarted] = rows.map(({ column1 }) => column1);
     if (Number(processId) === this.processID) this.serverStarted = serverStarted;

@@ -6,7 +6,7 @@ import { DeadSessionWatch } from './dead-sessions.ts';
 import { engineProfile } from './engine-profile.ts';
 import { endsSession, isUnreachable, wasCutOff } from './faults.ts';
 import { connectTimeLimitMs, PostgresClient } from './postgres-client.ts';
-import { HostChanged, Session } from './session.ts';
+import { Session } from './session.ts';
 import { SessionAttempts } from './session-attempts.ts';
 import type { SessionParameters } from './session-config.ts';
 
@@ -26,13 +26,18 @@ const ROLE_CHECK_MS = 3_600_000;
 /** Looks open at most one session per host in this time, and ask by it again. */
 const ASKING_SESSION_LIFETIME_MS = 1000;
 
+/** Nothing was sent over the session, because its host is not in use any more. The next session is at another host. */
+export class HostChanged extends Error {
+  override readonly message = 'another host accepts writes';
+}
+
 /** The hosts of SVC_POSTGRES_HOST. The service keeps to the one that accepts writes: see ../README.md. */
 export class PostgresHosts {
   /** The host in use, as far as it is known. */
   inUse: PostgresServer;
   readonly events: DatabaseEvents;
   /** Is called when a session could not be opened, because statements may then use all others. */
-  onRefusal = () => {};
+  onOpenFailure = () => {};
   readonly #postgres: Settings['postgres'];
   readonly #isOnly: boolean;
   readonly #attempts: ReadonlyMap<PostgresServer, SessionAttempts>;
@@ -53,14 +58,14 @@ export class PostgresHosts {
     this.#postgres = postgres;
     this.#isOnly = postgres.servers.length === 1;
     this.#attempts = new Map(
-      postgres.servers.map((host) => [host, new SessionAttempts(() => this.onRefusal())]),
+      postgres.servers.map((host) => [host, new SessionAttempts(() => this.onOpenFailure())]),
     );
     this.#watch = new DeadSessionWatch(postgres, () => this.#onSilence());
     if (this.#isOnly) this.#found = { host: this.inUse, acceptsWrites: true };
   }
 
   /** Whether no further session can be opened at the host in use, as far as it is known. */
-  get refusesSessions(): boolean {
+  get isFull(): boolean {
     return this.#attemptsAt(this.inUse).hasFailed;
   }
 
@@ -96,7 +101,7 @@ export class PostgresHosts {
     await this.#attemptsAt(found.host).open(session);
     session.once('end', () => this.#onEnd(session));
     // The next session shows whether the host is still there.
-    session.on('error', (fault) => fault instanceof HostChanged || this.#forget(session.server));
+    session.on('error', () => this.#forget(session.server));
     session.connection.on('parameterStatus', () => this.#onReport(session));
     this.#sessions.add(session);
     this.#watch.add(session);
@@ -156,7 +161,7 @@ export class PostgresHosts {
     const writer = await Promise.any(others.map(demandWriter)).catch(() => undefined);
     if (writer) return { ...writer, fault };
     const reports = [preferred, ...(await Promise.all(others))];
-    if (reports.some((report) => report.host !== this.inUse && isRefusal(report))) this.#leaveStandby();
+    if (reports.some((report) => report.host !== this.inUse && isAlive(report))) this.#leaveStandby();
     const standby = standbyAmong(reports, await responding);
     // Other hosts are not used any more. Statements that wait there fail now instead of at their time limit.
     for (const session of this.#sessions) if (session.server !== standby.host) session.abandon();
@@ -247,8 +252,8 @@ export class PostgresHosts {
   }
 }
 
-/** A host that refuses this session may accept the writes of others. */
-function isRefusal({ fault }: HostReport): boolean {
+/** Whether the host opened no session, and may still accept the writes of others. */
+function isAlive({ fault }: HostReport): boolean {
   return fault !== undefined && !isUnreachable(fault);
 }
 
@@ -263,8 +268,8 @@ async function demandWriter(asked: Promise<HostReport>): Promise<HostReport> {
  * A session that does not report whether it accepts writes counts as its host does.
  */
 function standbyAmong(reports: readonly HostReport[], responding: readonly Session[]): HostReport {
-  const refusal = reports.find(isRefusal);
-  if (refusal) throw refusal.fault;
+  const alive = reports.find(isAlive);
+  if (alive) throw alive.fault;
   const standbys = reports.filter(({ fault }) => fault === undefined);
   const isAtStandby = ({ server }: Session) => standbys.some(({ host }) => host === server);
   if (responding.some((session) => session.acceptsWrites || !isAtStandby(session)))

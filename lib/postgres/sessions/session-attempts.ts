@@ -9,7 +9,6 @@ type Queued = PromiseWithResolvers<void> & { readonly session: PostgresClient };
 
 /** Attempts to connect to one host. Those that wait when an attempt begins share its failure. */
 export class SessionAttempts {
-  /** Whether the last attempt has failed. */
   hasFailed = false;
   readonly #onFailure: () => void;
   readonly #queue: Queued[] = [];

@@ -4,8 +4,8 @@ import { readMessage } from '../../observability/redaction.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { chooseSession, isUsable } from './choose-session.ts';
 import type { PendingStatement } from './pending-statement.ts';
-import type { PostgresHosts } from './postgres-hosts.ts';
-import { HostChanged, isLeft, type Session, type SessionListener, type SessionState } from './session.ts';
+import { HostChanged, type PostgresHosts } from './postgres-hosts.ts';
+import { isLeft, type Session, type SessionListener, type SessionState } from './session.ts';
 import { SESSION } from './session-config.ts';
 import { SessionExecutor } from './session-executor.ts';
 
@@ -47,7 +47,7 @@ export class SessionPool implements SessionListener {
   constructor(settings: Settings['postgres'], hosts: PostgresHosts) {
     this.settings = settings;
     this.hosts = hosts;
-    hosts.onRefusal = () => this.#sendNext();
+    hosts.onOpenFailure = () => this.#sendNext();
   }
 
   createExecutor(maxSessions: number, depth: number): SessionExecutor {
@@ -91,7 +91,7 @@ export class SessionPool implements SessionListener {
   }
 
   #choose(executor: SessionExecutor, isRead: boolean): ReturnType<typeof chooseSession<Session>> {
-    const isFull = this.hosts.refusesSessions;
+    const isFull = this.hosts.isFull;
     return chooseSession(isRead, executor, {
       own: executor.sessions,
       all: this.#sessions,
@@ -127,7 +127,7 @@ export class SessionPool implements SessionListener {
     try {
       this.#add(await this.hosts.openSession(parameters), executor);
     } catch (fault) {
-      this.#onRefusal(executor, begun, fault);
+      this.#onOpenFailure(executor, begun, fault);
     } finally {
       executor.opening -= 1;
     }
@@ -145,7 +145,7 @@ export class SessionPool implements SessionListener {
   }
 
   /** If there are other sessions, statements wait for them. Otherwise the statements that waited for this one fail. */
-  #onRefusal(executor: SessionExecutor, begun: number, fault: unknown): void {
+  #onOpenFailure(executor: SessionExecutor, begun: number, fault: unknown): void {
     if (fault instanceof HostChanged || [...this.#sessions].some(isUsable)) return;
     executor.rejectQueued(begun, unavailable(`no connection: ${readMessage(fault)}`, fault));
   }
@@ -155,7 +155,7 @@ export class SessionPool implements SessionListener {
     const { state, length, usedBy } = session;
     if (length === 0 && (isLeft(state) || this.endReason)) this.#close(session);
     // The executor of the session comes last, so that a few sessions serve all.
-    if (this.hosts.refusesSessions && this.executors.delete(usedBy as SessionExecutor))
+    if (this.hosts.isFull && this.executors.delete(usedBy as SessionExecutor))
       this.executors.add(usedBy as SessionExecutor);
     this.#sendNext();
   }
@@ -179,7 +179,7 @@ export class SessionPool implements SessionListener {
 
   /** Closes an idle session that was idle for too long, or is too old, unless PostgreSQL refuses another one. */
   #closeIfUnused(session: Session): boolean {
-    if (session.length > 0 || this.hosts.refusesSessions) return false;
+    if (session.length > 0 || this.hosts.isFull) return false;
     const now = Date.now();
     if (now - session.respondedAt <= MAX_IDLE_MS && now - session.openedAt <= MAX_AGE_MS) return false;
     this.#close(session);

@@ -2,7 +2,6 @@ import type { FieldDef } from 'pg';
 import { serialize } from 'pg-protocol';
 import type { PostgresServer, Settings } from '../../settings/settings.ts';
 import { atEndOfPass } from './end-of-pass.ts';
-import { engineProfile } from './engine-profile.ts';
 import { endsSession, isIdleTimeout, isStalePlan, UnexpectedMessage, withCode } from './faults.ts';
 import { encodeParameter } from './parameters.ts';
 import type { PendingStatement } from './pending-statement.ts';
@@ -60,8 +59,6 @@ export class Session extends PostgresClient implements RowReceiver {
   respondedAt = Date.now();
   /** The executor of the statements in progress. */
   usedBy: unknown;
-  readonly #areNamed: boolean;
-  readonly #isPostgres: boolean;
   readonly #seesEndOfClient: boolean;
   #listener: SessionListener | undefined;
   readonly #prepared = new Map<SessionText, Prepared>();
@@ -74,11 +71,7 @@ export class Session extends PostgresClient implements RowReceiver {
   constructor(settings: Settings['postgres'], server: PostgresServer, parameters: SessionParameters) {
     super(settings, server, parameters);
     this.lockTimeout = parameters.lock_timeout;
-    const { hasOwnSessions, isPostgres } = engineProfile(settings);
-    // A named statement keeps its plan, which may read a whole table that was empty, unless `enable_seqscan` is off.
-    this.#areNamed = hasOwnSessions;
-    this.#isPostgres = isPostgres;
-    this.#seesEndOfClient = !isPostgres && settings.pooler === 'none';
+    this.#seesEndOfClient = !this.engine.isPostgres && settings.pooler === 'none';
   }
 
   /** The session is open, and may be used. Its rows are those of statements from now on. */
@@ -109,7 +102,7 @@ export class Session extends PostgresClient implements RowReceiver {
     if (wasLeft) return;
     for (const { statement } of this.#sent) statement.request.onLate?.();
     this.once('drain', () => void this.endInTime());
-    this.emit('error', new HostChanged());
+    this.#listener?.onResponse(this);
   }
 
   /** Sends it at the end of this pass of the event loop. @throws before that, if a value cannot be a parameter */
@@ -154,8 +147,8 @@ export class Session extends PostgresClient implements RowReceiver {
     const known = this.#prepared.get(text);
     if (known) return known;
     const prepared: Prepared = { columns: [] };
-    if (this.#areNamed) this.#prepared.set(text, prepared);
-    const name = this.#areNamed ? text.name : '';
+    if (this.engine.hasOwnSessions) this.#prepared.set(text, prepared);
+    const name = this.#nameOf(text);
     this.#messages.push(
       serialize.close({ type: 'S', name }),
       serialize.parse({ name, text: text.sql }),
@@ -164,9 +157,14 @@ export class Session extends PostgresClient implements RowReceiver {
     return prepared;
   }
 
-  #execute({ name, isBinary = false }: SessionText, values: (string | Buffer | null)[]): void {
-    const statement = this.#areNamed ? name : '';
-    this.#messages.push(serialize.bind({ statement, values, binary: isBinary }), serialize.execute());
+  /** A named statement keeps its plan, which may read a whole table that was empty, unless `enable_seqscan` is off. */
+  #nameOf({ name }: SessionText): string {
+    return this.engine.hasOwnSessions ? name : '';
+  }
+
+  #execute(text: SessionText, values: (string | Buffer | null)[]): void {
+    const [statement, binary] = [this.#nameOf(text), text.isBinary === true];
+    this.#messages.push(serialize.bind({ statement, values, binary }), serialize.execute());
   }
 
   #write(): void {
@@ -267,7 +265,7 @@ export class Session extends PostgresClient implements RowReceiver {
   /** PostgreSQL ended an idle session: nothing ran of what it had not read. */
   #isUnread(fault: unknown): boolean {
     const [first] = this.#sent;
-    return this.#isPostgres && isIdleTimeout(fault) && first?.tag === '' && first.rows.length === 0;
+    return this.engine.isPostgres && isIdleTimeout(fault) && first?.tag === '' && first.rows.length === 0;
   }
 
   #onResponse(): void {
@@ -294,9 +292,4 @@ function isComplete({ prepared, rows, incomplete, tag }: Sent): boolean {
 /** Whether it takes no further statement, and ends after those in progress. */
 export function isLeft(state: SessionState): boolean {
   return state === 'leaving' || state === 'late' || state === 'closed';
-}
-
-/** The host of a session is not in use any more, and nothing was sent: the next session is at another host. */
-export class HostChanged extends Error {
-  override readonly message = 'another host accepts writes';
 }
