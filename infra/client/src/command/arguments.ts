@@ -142,6 +142,11 @@ const CONNECTION = `The service, and how to get tokens for it (secrets are not a
   USERS_SCOPE, USERS_AUDIENCE   optional
 Without all of them, the service that npm run dev of this clone has started is used.`;
 
+/** What to do after a command was stopped. */
+export function adviceFor(name: Name): string {
+  return { stopped: 'Run the same command again to continue.', ...COMMANDS[name] }.stopped;
+}
+
 /** The text of `--help` of a command. */
 function describe(name: Name): string {
   const { about, exits } = { exits: '', ...COMMANDS[name] };

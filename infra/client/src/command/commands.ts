@@ -78,6 +78,7 @@ to two users, or its email to a user with another external id.`,
       out: path('file for the users (default: standard output); it is replaced when the export is complete'),
       cursor: path('file for the cursor of the changes after the export, for users follow'),
     },
+    stopped: 'The export is incomplete, and no file was replaced.',
   },
   follow: {
     about: `Writes every change after a cursor as a line of JSON. It waits for further changes. The cursor in the file is replaced
@@ -105,6 +106,7 @@ The last line is: equal N, changed N, missing N, additional N`,
       ...OF_FILES,
     },
     exits: ', 3 a difference',
+    stopped: 'The users are not compared to the end.',
   },
   sync: {
     operand: ['<file>', 'one file'],

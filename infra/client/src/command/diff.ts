@@ -72,44 +72,37 @@ export async function diffUsers(
   const counts = { changed: 0, missing: 0, additional: 0 };
   const unmatched: string[] = [];
   const output = openStandardOutput();
-  progress.start(() => ({ count }), process.stderr.isTTY && !process.stdout.isTTY ? 'bar' : 'lines');
-  try {
-    for await (const user of users.list({ limit: PAGE }, { signal })) {
-      count += 1;
-      const [first, second] = find(user);
-      if (first !== undefined && second !== undefined) refuseTwice(first, second);
-      if (first !== undefined)
-        digests[first] = digests[first] === digestOf(user, members[first]) ? Number.NaN : -1;
-      else if (!subset) unmatched.push(user.id);
-    }
-    for await (const some of read()) {
-      const doubtful = some.filter(({ position }) => !Number.isNaN(digests[position]));
-      for (let first = 0; first < doubtful.length; first += MAX_IDS) {
-        const asked = doubtful.slice(first, first + MAX_IDS);
-        const found = await readAgain(users, asked, signal);
-        for (const { line, index, position, by, values } of asked) {
-          const entry = compare(values, found.get(position));
-          if (!entry) continue;
-          counts[entry.difference] += 1;
-          await output.write(`${JSON.stringify({ line, index, [by]: values[by], ...entry })}\n`);
-        }
-      }
-    }
-    for (let first = 0; first < unmatched.length; first += MAX_IDS) {
-      const ids = unmatched.slice(first, first + MAX_IDS);
-      for await (const user of users.list({ ids, limit: MAX_IDS }, { signal })) {
-        if (find(user).length > 0) continue;
-        counts.additional += 1;
-        await output.write(`${JSON.stringify({ id: user.id, difference: 'additional' })}\n`);
-      }
-    }
-    await output.close();
-  } catch (error) {
-    if (signal.aborted) throw new Failure('Stopped. The users are not compared to the end.');
-    throw error;
-  } finally {
-    progress.stop();
+  progress.start(() => ({ count }), !process.stdout.isTTY);
+  for await (const user of users.list({ limit: PAGE }, { signal })) {
+    count += 1;
+    const [first, second] = find(user);
+    if (first !== undefined && second !== undefined) refuseTwice(first, second);
+    if (first !== undefined)
+      digests[first] = digests[first] === digestOf(user, members[first]) ? Number.NaN : -1;
+    else if (!subset) unmatched.push(user.id);
   }
+  for await (const some of read()) {
+    const doubtful = some.filter(({ position }) => !Number.isNaN(digests[position]));
+    for (let first = 0; first < doubtful.length; first += MAX_IDS) {
+      const asked = doubtful.slice(first, first + MAX_IDS);
+      const found = await readAgain(users, asked, signal);
+      for (const { line, index, position, by, values } of asked) {
+        const entry = compare(values, found.get(position));
+        if (!entry) continue;
+        counts[entry.difference] += 1;
+        await output.write(`${JSON.stringify({ line, index, [by]: values[by], ...entry })}\n`);
+      }
+    }
+  }
+  for (let first = 0; first < unmatched.length; first += MAX_IDS) {
+    const ids = unmatched.slice(first, first + MAX_IDS);
+    for await (const user of users.list({ ids, limit: MAX_IDS }, { signal })) {
+      if (find(user).length > 0) continue;
+      counts.additional += 1;
+      await output.write(`${JSON.stringify({ id: user.id, difference: 'additional' })}\n`);
+    }
+  }
+  await output.close();
   source.refuseChange();
   const unused = map.describeUnused();
   if (unused) progress.say(unused);

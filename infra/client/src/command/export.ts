@@ -1,7 +1,7 @@
 import { isatty } from 'node:tty';
 import type { Users } from '../users.ts';
 import type { OptionsOf } from './arguments.ts';
-import { EXIT, type ExitCode, Failure } from './failure.ts';
+import { EXIT, type ExitCode } from './failure.ts';
 import { openOutput, openStandardOutput } from './output.ts';
 import type { Progress } from './progress.ts';
 import type { Stop } from './stop.ts';
@@ -21,33 +21,25 @@ export async function exportUsers(
   { soon: signal }: Stop,
 ): Promise<ExitCode> {
   let count = 0;
-  const form = isatty(2) && (out !== undefined || !isatty(1)) ? 'bar' : 'lines';
-  progress.start(() => ({ count }), form);
-  try {
-    const state = cursor === undefined ? undefined : await openOutput(cursor, 'replace');
-    const head = state && (await users.head({ signal }));
-    const output = out === undefined ? openStandardOutput() : await openOutput(out, 'replace');
-    let text = '';
-    for await (const user of users.list({ limit: PAGE }, { signal })) {
-      text += `${JSON.stringify(user)}\n`;
-      count += 1;
-      if (text.length < CHUNK) continue;
-      await output.write(text);
-      text = '';
-    }
+  progress.start(() => ({ count }), out !== undefined || !isatty(1));
+  const state = cursor === undefined ? undefined : await openOutput(cursor, 'replace');
+  const head = state && (await users.head({ signal }));
+  const output = out === undefined ? openStandardOutput() : await openOutput(out, 'replace');
+  let text = '';
+  for await (const user of users.list({ limit: PAGE }, { signal })) {
+    text += `${JSON.stringify(user)}\n`;
+    count += 1;
+    if (text.length < CHUNK) continue;
     await output.write(text);
-    await output.flush();
-    await state?.write(`${head}\n`);
-    await state?.flush();
-    // Both are complete now. The export is put into its place first: after a kill between the two, changes come again.
-    await output.close();
-    await state?.close();
-  } catch (error) {
-    if (signal.aborted) throw new Failure('Stopped. The export is incomplete, and no file was replaced.');
-    throw error;
-  } finally {
-    progress.stop();
+    text = '';
   }
+  await output.write(text);
+  await output.flush();
+  await state?.write(`${head}\n`);
+  await state?.flush();
+  // Both are complete now. The export is put into its place first: after a kill between the two, changes come again.
+  await output.close();
+  await state?.close();
   progress.say(`exported ${count}`);
   return EXIT.done;
 }

@@ -4,7 +4,7 @@ import { isProblem, WrongValue } from '../problem.ts';
 import type { Users } from '../users.ts';
 import type { OptionsOf } from './arguments.ts';
 import { cursorExpired, readCursor, wrongCursor } from './cursor-file.ts';
-import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
+import { EXIT, type ExitCode, reasonOf } from './failure.ts';
 import { openStandardOutput, replaceFile } from './output.ts';
 import type { Progress } from './progress.ts';
 import type { Stop } from './stop.ts';
@@ -21,7 +21,7 @@ export async function followChanges(
   // A cursor that cannot be replaced is reported before the first change is written.
   await replaceFile(path, `${cursor}\n`);
   let count = 0;
-  progress.start(() => ({ count }), isatty(2) && !isatty(1) ? 'bar' : 'lines');
+  progress.start(() => ({ count }), !isatty(1));
   try {
     for await (const page of users.changePages({ from: cursor, follow: !once, wait, signal })) {
       if (page.changes.length > 0) {
@@ -35,13 +35,10 @@ export async function followChanges(
       if (once && page.changes.length < PAGE) break;
     }
   } catch (error) {
-    if (signal.aborted) throw new Failure('Stopped. Run the same command again to continue.');
     if (isProblem(error, 'cursor_expired_error')) throw cursorExpired(path);
     if (isProblem(error, 'validation_error') || error instanceof WrongValue)
       throw wrongCursor(path, reasonOf(error));
     throw error;
-  } finally {
-    progress.stop();
   }
   return EXIT.done;
 }

@@ -50,16 +50,12 @@ export async function importUsers(
   const writeRefusal = (text: string) =>
     rejected === undefined ? refusals.write(text).catch(() => {}) : refusals.write(text);
   const run = new ImportRun(users, writeRefusal, matches?.write);
-  progress.start(
-    () => ({ count: run.count, ...source.progress() }),
-    rejected !== undefined && process.stderr.isTTY ? 'bar' : 'lines',
-  );
+  progress.start(() => ({ count: run.count, ...source.progress() }), rejected !== undefined);
   const whole = (async function* () {
     if (!first.done) yield first.value;
     yield* entries;
   })();
   const end = await run.readAll(whole, stop);
-  progress.stop();
   // Standard error may lack a reader of messages only.
   const written = [run.counts.refused > 0 ? refusals : undefined, matches];
   const close = async () => void (await Promise.all(written.map((output) => output?.close())));

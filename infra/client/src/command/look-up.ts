@@ -58,7 +58,6 @@ async function report(
   find: (signal: AbortSignal) => Promise<Found | undefined>,
 ): Promise<ExitCode> {
   const found = await find(signal).catch((error) => {
-    if (signal.aborted) throw new Failure('Stopped.');
     if (isProblem(error, 'not_found_error')) return undefined;
     throw isWrongValue(error) ? new Failure(reasonOf(error), EXIT.wrongUse) : error;
   });

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isatty } from 'node:tty';
 import { openStandardError } from './output.ts';
 
 /** How far a command is: users or changes, and while a file is read, its bytes. */
@@ -32,10 +33,10 @@ export function createProgress() {
     say(text: string): void {
       if (!mayDrop || stderr.waiting() < MAX_WAITING) print(`${text}\n`);
     },
-    /** Begins to report `state` regularly: as a bar, or as a line every 10 seconds. */
-    start(state: () => State, form: 'bar' | 'lines'): void {
+    /** Begins to report `state` regularly: as a bar on a terminal that has no other output, or as a line every 10 seconds. */
+    start(state: () => State, isAlone: boolean): void {
       const begin = performance.now();
-      const isBar = form === 'bar';
+      const isBar = isAlone && isatty(2);
       if (isBar) clear = CLEAR_LINE;
       const report = () => {
         const text = describe(state(), (performance.now() - begin) / 1000, isBar);
@@ -43,17 +44,16 @@ export function createProgress() {
       };
       timer = setInterval(report, isBar ? BAR_EVERY_MS : LINE_EVERY_MS).unref();
     },
-    stop(): void {
-      clearInterval(timer);
-      if (clear) print('');
-      clear = '';
-    },
     /** From now on messages are dropped rather than waited for. */
     dropMessages(): void {
       mayDrop = true;
     },
-    /** Resolves when the messages are written. */
-    end: async () => void (await Promise.race([last, ...(mayDrop ? [sleep(LAST_MESSAGE_MS)] : [])])),
+    /** Ends the reports, and resolves when the messages are written. */
+    async end(): Promise<void> {
+      clearInterval(timer);
+      if (clear) print('');
+      await Promise.race([last, ...(mayDrop ? [sleep(LAST_MESSAGE_MS)] : [])]);
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import type { Users } from '../users.ts';
-import { type Arguments, type Name, type OptionsOf, readArguments } from './arguments.ts';
+import { type Arguments, adviceFor, type Name, type OptionsOf, readArguments } from './arguments.ts';
 import { connect } from './connection.ts';
 import { diffUsers } from './diff.ts';
 import { exportUsers } from './export.ts';
@@ -59,7 +59,10 @@ async function run(): Promise<ExitCode> {
   stop.now.addEventListener('abort', () => void endSoon());
   const start = <Command extends Name>({ name, options }: Arguments<Command>) =>
     RUN[name](users, options, progress, stop);
-  return start(command);
+  return start(command).catch((error) => {
+    if (!stop.soon.aborted || error instanceof Failure) throw error;
+    throw new Failure(`Stopped. ${adviceFor(name)}`);
+  });
 }
 
 /** A command that is stopped at once may report what it has done. A reader or a connection that stalls does not delay the end. */

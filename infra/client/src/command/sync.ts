@@ -46,12 +46,9 @@ export async function syncUsers(
   const planned =
     plan !== undefined ? await openOutput(plan, 'empty') : dryRun ? openStandardOutput() : undefined;
   const run = new SyncRun(users, source, options, { refusals, planned, signal });
-  progress.start(
-    () => ({ count: run.count, ...source.progress() }),
-    process.stderr.isTTY && rejected !== undefined && planned === undefined ? 'bar' : 'lines',
-  );
+  const hasStandardError = rejected !== undefined && planned === undefined;
+  progress.start(() => ({ count: run.count, ...source.progress() }), hasStandardError);
   let failure: unknown = await run.toEnd().catch((error) => error);
-  progress.stop();
   const close = async () => void (await Promise.all([planned?.close(), refusals.close()]));
   failure ??= await close().catch((error) => error);
   for (const message of failure ? [] : run.messages()) progress.say(message);
