@@ -27,9 +27,9 @@ const ROWS: readonly Readonly<Record<string, number>>[] = [
   { 'lib/lambda.ts': 120, 'lib/openapi': 500 },
   { handlers: 400 },
   { host: 2950 },
-  { 'infra/client': 5070 },
+  { 'infra/client': 5060 },
   { infra: 2100 },
-  { test: 44510 },
+  { test: 44500 },
 ];
 
 /** Folders that other code imports by one file only. `insiders` may import all files. */
