@@ -32,7 +32,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   const onResumed = (count: number) =>
     void reporting.promise.then((log) => log.error('log_lines_dropped', { count }));
   const lines = new LineWriter({ descriptor: logTo, onResumed });
-  const { log, telemetry } = await startReporting(settings, (line) => lines.write(line));
+  const { log, telemetry } = await startReporting(settings, lines.write);
   reporting.resolve(log);
   const service = composeService({ settings, log, tracing: telemetry?.tracing });
   const inFlight = new RequestsInFlight();

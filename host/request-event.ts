@@ -4,7 +4,6 @@ import type { VerifiedToken } from '../lib/auth/token-verifier.ts';
 import { largeBody } from '../lib/endpoint/receive-body.ts';
 import { freeBytes } from '../lib/free-bytes.ts';
 import type { GatewayEvent } from '../lib/http/gateway.ts';
-import { joinHeaders } from '../lib/http/header-fields.ts';
 import { encodePath } from '../lib/http/path.ts';
 import { type Problem, unavailable } from '../lib/http/problem.ts';
 import { incompleteBody, invalidHostHeader } from '../lib/http/refusals.ts';
@@ -21,7 +20,7 @@ export class RequestEvent implements RecalledEvent {
   readonly response: ServerResponse;
   readonly rawPath: string;
   readonly rawQueryString: string;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: GatewayEvent['headers'];
   readonly requestContext: GatewayEvent['requestContext'];
   pathParameters: GatewayEvent['pathParameters'];
   body: string | undefined;
@@ -38,7 +37,7 @@ export class RequestEvent implements RecalledEvent {
     this.response = response;
     this.rawPath = encodePath(path);
     this.rawQueryString = query;
-    this.headers = joinHeaders(request.rawHeaders);
+    this.headers = request.headers as GatewayEvent['headers'];
     this.requestContext = { http: { method: request.method ?? 'GET' } };
   }
 

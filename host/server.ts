@@ -13,6 +13,9 @@ const LIMITS = {
   keepAliveTimeout: 0,
   // The service answers this case with a problem document.
   requireHostHeader: false,
+  // Repeated headers are one value (RFC 9110 section 5.3), so that no token and no request ID looks like a single one.
+  // Otherwise Node would keep only the first.
+  joinDuplicateHeaders: true,
   // A request without a body gets no readable stream, which would double Node's time for it.
   optimizeEmptyRequests: true,
 };

@@ -79,7 +79,7 @@ function readInvocation(context: Invocation | undefined): Invocation {
 async function compose(operationId: string, bound: (base: BaseService) => Handler) {
   const settings = readSettings(undefined, FUNCTION_DEFAULTS);
   const lines = new LineWriter();
-  const { log, telemetry } = await startReporting(settings, (line) => lines.write(line));
+  const { log, telemetry } = await startReporting(settings, lines.write);
   const handler = bound({ settings, log, tracing: telemetry?.tracing });
   const isXRay = settings.xray && !settings.otel.enabled;
   return { handler: isXRay ? await withinSubsegment(operationId, handler, log) : handler, lines, telemetry };

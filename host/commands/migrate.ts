@@ -7,7 +7,6 @@ const STANDARD_ERROR = 2;
 
 // Runs the pending migrations, for deployments with SVC_POSTGRES_MIGRATE=false.
 await runCommand((settings) => {
-  const lines = new LineWriter({ descriptor: STANDARD_ERROR });
-  const log = createEventLog(settings, (line) => lines.write(line));
+  const log = createEventLog(settings, new LineWriter({ descriptor: STANDARD_ERROR }).write);
   return runMigrations(settings.postgres, undefined, log);
 }, 'The database is migrated.');

@@ -1,5 +1,4 @@
 import type { GatewayEvent } from './gateway.ts';
-import { joinHeaders } from './header-fields.ts';
 import { encodePath } from './path.ts';
 
 /** Segments of unreserved characters (RFC 3986 section 2.3). */
@@ -36,7 +35,7 @@ export function toGatewayEvent(given: InvocationEvent | null | undefined, ownMet
     rawPath: encodePath(removeStage(path, stage)),
     basePath: findBasePath(path),
     rawQueryString: given?.rawQueryString || formatQuery(given?.queryStringParameters ?? {}),
-    headers: joinHeaders(listPairs(given?.headers ?? {})),
+    headers: joinHeaders(given?.headers ?? {}),
     requestContext: { http: { method: http?.method ?? ownMethod } },
     body: typeof given?.body === 'string' ? given.body : undefined,
     isBase64Encoded: given?.isBase64Encoded === true,
@@ -63,6 +62,12 @@ function formatQuery(parameters: Texts): string {
   return String(new URLSearchParams(parameters as Record<string, string>));
 }
 
-function listPairs(headers: Texts): readonly string[] {
-  return Object.entries(headers).flatMap(([name, value]) => (value == null ? [] : [name, String(value)]));
+/** By their names in lower case. Headers whose names differ in case only are one value. */
+function joinHeaders(given: Texts): GatewayEvent['headers'] {
+  const headers: Record<string, string> = Object.create(null);
+  for (const [field, value] of Object.entries(given)) {
+    const name = field.toLowerCase();
+    if (value != null) headers[name] = name in headers ? `${headers[name]}, ${value}` : String(value);
+  }
+  return headers;
 }

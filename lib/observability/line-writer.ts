@@ -55,7 +55,7 @@ export class LineWriter {
   }
 
   /** Queues a line, which is written together with the other lines of this pass of the event loop. */
-  write(line: string): void {
+  readonly write: WriteLine = (line) => {
     const size = Buffer.byteLength(line) + 1;
     // One pass of the event loop may log more than the queue holds, although the reader is ready for all of it.
     if (this.#queuedBytes + size > MAX_QUEUED_BYTES && this.#rest.length === 0) this.flush();
@@ -68,7 +68,7 @@ export class LineWriter {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     setImmediate(this.#flushLater);
-  }
+  };
 
   /** Writes the queued lines, as far as the reader accepts them at this moment. */
   flush(): void {
