@@ -7,7 +7,10 @@ const MAX_SECONDS = 2_000_000;
 /** A duration in milliseconds that a timer of Node.js can wait. It would fire at once for a longer one. */
 const milliseconds = form.whole(1, 2 ** 31 - 1, 'milliseconds').optional();
 
-const encoding = form.choice('http/protobuf', 'http/json');
+const encoding = form
+  .choice('http/protobuf', 'http/json')
+  .optional()
+  .meta({ shownDefault: '`http/protobuf`' });
 
 /** Each setting: its place in `Settings`, its variable, accepted values, default and description. */
 export const DECLARED = {
@@ -122,22 +125,12 @@ export const DECLARED = {
       'SVC_OTEL_ENABLED',
       form.flag.optional().meta({ shownDefault: '`true` in production, otherwise `false`' }),
     ).describe('Enables traces, and metrics if `OTEL_METRICS_EXPORTER` names an exporter.'),
-    endpoint: setting('OTEL_EXPORTER_OTLP_ENDPOINT', form.httpUrl.optional()).describe(
+    ...forEachSignal(
+      'ENDPOINT',
+      form.httpUrl.optional(),
       'URL of an OTLP receiver (HTTP). Without it, spans are written to standard output.',
     ),
-    tracesEndpoint: setting('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', form.httpUrl.optional()).describe(
-      'URL of the OTLP receiver for traces, if it is another one.',
-    ),
-    encoding: setting(
-      'OTEL_EXPORTER_OTLP_PROTOCOL',
-      encoding.optional().meta({ shownDefault: '`http/protobuf`' }),
-    ).describe('OTLP encoding.'),
-    tracesEncoding: setting('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', encoding.optional()).describe(
-      'OTLP encoding of traces.',
-    ),
-    metricsEncoding: setting('OTEL_EXPORTER_OTLP_METRICS_PROTOCOL', encoding.optional()).describe(
-      'OTLP encoding of metrics.',
-    ),
+    ...forEachSignal('PROTOCOL', encoding, 'OTLP encoding.'),
     tracesExporter: setting(
       'OTEL_TRACES_EXPORTER',
       form
@@ -156,9 +149,12 @@ export const DECLARED = {
   },
   /** Variables that the SDK of OpenTelemetry reads. They are checked because it ignores a value that it cannot use. */
   sdk: {
-    ...forEachSignal('ENDPOINT', form.httpUrl, 'URL of the OTLP receiver', ['METRICS']),
-    ...forEachSignal('TIMEOUT', milliseconds, 'Time limit of an export'),
-    ...forEachSignal('HEADERS', form.headerFields, 'Header fields of requests to the OTLP receiver'),
+    ...forEachSignal('TIMEOUT', milliseconds, 'Time limit of an export.'),
+    ...forEachSignal(
+      'HEADERS',
+      form.headerFields.optional(),
+      'Header fields of requests to the OTLP receiver.',
+    ),
     interval: setting('OTEL_METRIC_EXPORT_INTERVAL', milliseconds.meta({ shownDefault: '`60000`' })).describe(
       'Interval of pushed metrics.',
     ),
@@ -201,16 +197,10 @@ function setting<Schema extends z.ZodType>(variable: string, schema: Schema): Sc
 }
 
 /** A variable of OTLP for all signals, and one for each signal. */
-function forEachSignal(
-  what: string,
-  schema: z.ZodType,
-  meaning: string,
-  signals = ['', 'TRACES', 'METRICS'],
-) {
-  const entries = signals.map((signal) => {
-    const variable = ['OTEL_EXPORTER_OTLP', signal, what].filter(Boolean).join('_');
-    const suffix = signal && ` for ${signal.toLowerCase()}, if it is another one`;
-    return [variable, setting(variable, schema.optional()).describe(`${meaning}${suffix}.`)] as const;
+function forEachSignal(what: string, schema: z.ZodType, meaning: string) {
+  const entries = ['', '_TRACES', '_METRICS'].map((signal) => {
+    const variable = `OTEL_EXPORTER_OTLP${signal}_${what}`;
+    return [variable, setting(variable, schema).describe(meaning)] as const;
   });
   return Object.fromEntries(entries);
 }
