@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type RecalledEvent, VERIFIED_TOKEN } from '../lib/auth/authenticate.ts';
 import type { VerifiedToken } from '../lib/auth/token-verifier.ts';
-import { largeBody } from '../lib/endpoint/receive-body.ts';
+import { largeBody } from '../lib/endpoint/request-body.ts';
 import { freeBytes } from '../lib/free-bytes.ts';
 import type { GatewayEvent } from '../lib/http/gateway.ts';
 import { encodePath } from '../lib/http/path.ts';

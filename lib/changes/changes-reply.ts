@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { cacheControl, JSON_TYPE, linkToNext, type Reply } from '../http/reply.ts';
+import { linkToNext } from '../http/next-link.ts';
+import { cacheControl, JSON_TYPE, type Reply } from '../http/reply.ts';
 import { REQUEST_ID_FORM } from '../http/request-id.ts';
 import { isoTime } from '../json/iso-time.ts';
 import { MAX_HEAD_LENGTH, NO_NUL_PATTERN, Timestamp, Uuid } from '../text.ts';

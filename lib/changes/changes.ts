@@ -1,5 +1,5 @@
 import type { WaitUncounted } from '../http/gateway.ts';
-import { queryWith } from '../http/query-parameters.ts';
+import { queryWith } from '../http/next-link.ts';
 import { isReadOnly, type PreparedStatement, repeatUntilDone, type Statements } from '../postgres/index.ts';
 import { Semaphore } from '../semaphore.ts';
 import { USERS_PATH } from '../users/user.ts';

@@ -7,7 +7,7 @@ import { demandIfMatch } from '../http/preconditions.ts';
 import type { ProtectedService } from '../service.ts';
 import type { Settings } from '../settings/settings.ts';
 import { demandJson } from './media-type.ts';
-import { receiveBody } from './receive-body.ts';
+import { receiveBody } from './request-body.ts';
 import type { Route } from './route.ts';
 import { type RequestValues, validateValues } from './validate.ts';
 

@@ -21,15 +21,6 @@ export function integerParameter(min: number, max: number, fallback: number) {
     .meta({ override: { type: 'integer', format: 'int32', minimum: min, maximum: max, default: fallback } });
 }
 
-/** The query of a link, with these values. Undefined ones are left out. */
-export function queryWith(values: Readonly<Record<string, string | number | undefined>>): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(values)) {
-    if (value !== undefined) query.set(name, String(value));
-  }
-  return String(query);
-}
-
 /** A space is usually a mistake: in a query, `+` means a space. */
 export function withHint(rule: string) {
   return ({ input }: { readonly input: unknown }) =>

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { MAX_HEAD_LENGTH } from '../text.ts';
 import type { GatewayEvent } from './gateway.ts';
 
 /** Writes the value that an endpoint returns as a response. */
@@ -31,21 +30,6 @@ type ReplyHeader<Value> = {
   /** The value of the header. If it is undefined, the header is left out. Every path in it begins with `basePath`. */
   readonly of: (value: Value, basePath: string) => string | undefined;
 };
-
-/**
- * `Link` to the next page (RFC 8288): the value's `next`, which is a path with its query. A parameter is at most as long as
- * the head of the request, and each of its characters may be escaped by three.
- */
-export function linkToNext(description: string, example: string) {
-  const linked = (target: string) => `<${target}>; rel="next"`;
-  return {
-    description: `Link to the next page (RFC 8288). ${description}`,
-    values: { pattern: '^</[^<>]+>; rel=\\x22next\\x22$', maxLength: 4 * MAX_HEAD_LENGTH },
-    example: linked(example),
-    of: ({ next }: { readonly next: string | undefined }, basePath: string) =>
-      next === undefined ? undefined : linked(`${basePath}${next}`),
-  };
-}
 
 /** The media type of every JSON body except problems. */
 export const JSON_TYPE = 'application/json; charset=utf-8';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { missingRole } from '../auth/role.ts';
 import { encodedBody, unsupportedMediaType } from '../endpoint/media-type.ts';
-import { largeBody } from '../endpoint/receive-body.ts';
+import { largeBody } from '../endpoint/request-body.ts';
 import type { Route } from '../endpoint/route.ts';
 import type { RequestSchemas } from '../endpoint/validate.ts';
 import { preconditionRequired } from '../http/preconditions.ts';

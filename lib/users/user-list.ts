@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { queryWith } from '../http/query-parameters.ts';
+import { queryWith } from '../http/next-link.ts';
 import { eachGiven, type ListRow, type PreparedStatement, type Statements } from '../postgres/index.ts';
 import { timestampRange } from './date-time.ts';
 import { type UniqueName, uniqueNames } from './fields.ts';

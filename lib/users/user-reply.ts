@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { cacheControl, JSON_TYPE, linkToNext, type Reply } from '../http/reply.ts';
+import { linkToNext } from '../http/next-link.ts';
+import { cacheControl, JSON_TYPE, type Reply } from '../http/reply.ts';
 import { isoTime } from '../json/iso-time.ts';
 import { MAX_HEAD_LENGTH, UUID_PATTERN } from '../text.ts';
 import { fields, isOmittedIfNull } from './fields.ts';
