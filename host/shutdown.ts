@@ -28,8 +28,8 @@ const LINGER_S = 1;
 /** In seconds: by how much the linger may exceed the time limit of the drain, so that the process ends in time. */
 const LINGER_GRACE_S = 0.2;
 
-/** A turn of the event loop that took longer may have left connections that have arrived during it. */
-const SHORT_TURN_MS = 1;
+/** A pass of the event loop that took longer may have left connections that have arrived during it. */
+const SHORT_PASS_MS = 1;
 
 /** In seconds: time limit for the last lines of the log. */
 export const LAST_LINES_S = 0.3;
@@ -83,7 +83,7 @@ async function drainRequests({ service, admissions, inFlight }: ReleasedParts): 
 
 /**
  * Accepts the connections that the kernel has accepted: when the listener closes, it resets those that are left. Node accepts
- * one in each turn of the event loop. Returns after a turn that has accepted none and in which hardly one can have arrived, or
+ * one in each pass of the event loop. Returns after a pass that has accepted none and in which hardly one can have arrived, or
  * after `seconds`.
  */
 async function acceptWaiting(server: Server, seconds: number): Promise<void> {
@@ -93,13 +93,13 @@ async function acceptWaiting(server: Server, seconds: number): Promise<void> {
     isQuiet = false;
   };
   server.on('connection', onConnection);
-  // The rest of this turn may accept nothing, although connections wait.
+  // The rest of this pass may accept nothing, although connections wait.
   await setImmediate();
   while (!isQuiet && performance.now() < end) {
     const begun = performance.now();
     isQuiet = true;
     await setImmediate();
-    isQuiet &&= performance.now() - begun < SHORT_TURN_MS;
+    isQuiet &&= performance.now() - begun < SHORT_PASS_MS;
   }
   server.off('connection', onConnection);
 }

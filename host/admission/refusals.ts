@@ -1,6 +1,6 @@
 import type { GatewayEvent, GatewayResult } from '../../lib/http/gateway.ts';
 import { problemDocument, problemHeaders, unavailable } from '../../lib/http/problem.ts';
-import { chooseRequestId } from '../../lib/http/request-scope.ts';
+import { chooseRequestId } from '../../lib/http/request-id.ts';
 import type { EventLog } from '../../lib/observability/event-log.ts';
 import type { Caller } from '../sockets/connections.ts';
 

@@ -1,6 +1,4 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { randomUUID } from 'node:crypto';
-import { REQUEST_ID } from './request-id.ts';
 
 /** The request being served. Times are those of `performance.now()`. */
 export type RequestScope = {
@@ -9,14 +7,6 @@ export type RequestScope = {
   readonly answeredBy: number;
   statementsUntil?: number;
 };
-
-/**
- * The request ID for a header's value: the value itself, or a new UUID version 4. The container joins repeated headers
- * with a comma and a space, so their value is not acceptable.
- */
-export function chooseRequestId(given: string | undefined): string {
-  return given !== undefined && REQUEST_ID.test(given) ? given : randomUUID();
-}
 
 const scopes = new AsyncLocalStorage<RequestScope>();
 

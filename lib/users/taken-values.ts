@@ -1,13 +1,13 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import {
   type PreparedStatement,
   repeatUntilDone,
   type Statements,
   violatesUnique,
 } from '../postgres/index.ts';
+import { foldedEmail } from './email.ts';
 import { type UniqueName, uniqueNames } from './fields.ts';
 import { emailTaken, itemsTaken, valuesTaken } from './refusals.ts';
-import { hasValue } from './unique-values.ts';
 
 /** The values that a write of the user `id` sets. Null sets none. */
 type UniqueValues = { readonly id: string } & Readonly<Record<UniqueName, string | null>>;
@@ -18,6 +18,12 @@ type UniqueLists = { readonly id: readonly string[] } & {
 };
 
 type Verdict = Readonly<Record<UniqueName, boolean>>;
+
+/** Conditions for a row of `users` to have a value, by the unique indexes. */
+export const hasValue = {
+  email: (value) => sql`${foldedEmail(sql.ref('users.email'))} = ${foldedEmail(value)}`,
+  external_id: (value) => sql`users.external_id collate "C" = ${value}`,
+} as const satisfies Record<UniqueName, (value: RawBuilder<unknown>) => RawBuilder<unknown>>;
 
 /**
  * Undefined if a unique index refused a write for a value of a user, so that two racing writers cannot both win.

@@ -6,7 +6,7 @@ import { type UniqueName, uniqueNames } from './fields.ts';
 import { cursorAfter, type Position, parseCursor } from './list-cursor.ts';
 import { pageColumns, positionOf, usersJson } from './list-json.ts';
 import { MAX_SHORT_PAGE, MAX_SKIP, type UserListQuery } from './list-query.ts';
-import { hasValue } from './unique-values.ts';
+import { hasValue } from './taken-values.ts';
 import { USERS_PATH, type User } from './user.ts';
 import { type UserPage, userJson } from './user-reply.ts';
 import { userColumns } from './user-statements.ts';

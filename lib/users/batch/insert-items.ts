@@ -5,7 +5,7 @@ import type { Statements } from '../../postgres/index.ts';
 import { type Author, recorded } from '../change-recording.ts';
 import { foldedEmail } from '../email.ts';
 import { type CreatedName, createdFields } from '../fields.ts';
-import { hasValue } from '../unique-values.ts';
+import { hasValue } from '../taken-values.ts';
 import type { User, UserCreate } from '../user.ts';
 import { newUserId } from '../user-id.ts';
 import { insertedNames, insertedValues, insertUsers, writeReturning } from '../user-statements.ts';
