@@ -1,8 +1,6 @@
 import * as z from 'zod';
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { createProbeReply } from '../../lib/http/reply.ts';
-import { lambda } from '../../lib/lambda.ts';
-import { composeBase } from '../../lib/service.ts';
 
 /** Reports that the process runs. */
 export const health = endpoint(
@@ -20,5 +18,3 @@ export const health = endpoint(
   },
   () => ({ status: 'healthy' as const }),
 );
-
-export const handler = /* @__PURE__ */ lambda(health, composeBase);

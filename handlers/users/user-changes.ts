@@ -2,8 +2,6 @@ import { cursorOfUser, UserChangesQuery } from '../../lib/changes/changes-query.
 import { changesReply } from '../../lib/changes/changes-reply.ts';
 import { cursorExpired, noSuchUserOrChange } from '../../lib/changes/refusals.ts';
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
-import { lambda } from '../../lib/lambda.ts';
-import { composeChanges } from '../../lib/service.ts';
 import { hasLongPage } from '../../lib/users/list-query.ts';
 import { USERS_PATH, UserPath } from '../../lib/users/user.ts';
 
@@ -27,5 +25,3 @@ export const listUserChanges = endpoint(
   },
   async ({ params, query }, { changes }) => changes.ofUser(params.user_id, query),
 );
-
-export const handler = /* @__PURE__ */ lambda(listUserChanges, composeChanges);
