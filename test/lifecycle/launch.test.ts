@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { openSync } from 'node:fs';
+import { existsSync, openSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { devNull, networkInterfaces } from 'node:os';
-import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { delimiter, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import { startHost } from '../../host/host.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
@@ -13,16 +13,12 @@ import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { blockOf } from '../stage/page-blocks.ts';
 import { copyOfProject } from '../stage/project-copy.ts';
 import { startSurroundings } from '../stage/service.ts';
-import { isInstalled, startShell } from '../stage/terminal.ts';
 import { until } from '../stage/until.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
 const settingsIn = (text: string): Record<string, string> =>
   Object.fromEntries([...text.matchAll(/^ *(SVC_\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]));
-
-/** Bash 3.2, that of macOS, does not support bracketed paste. */
-const isOldBash = (shell: string) => shell === 'bash' && process.platform === 'darwin';
 
 /** The lines to paste: from the first command to the end. */
 const commandsIn = (banner: string) => /^curl .*^curl [^\n]*$/ms.exec(banner)?.[0] ?? '';
@@ -31,6 +27,23 @@ const CANNOT_LISTEN = /^The service cannot listen: .* See SVC_HOST, /m;
 
 /** The responses to the commands. */
 const RESPONSES = [200, 200, 200, 204].map((status) => `HTTP/1.1 ${status}`);
+
+/** An interactive shell by the name of its program. */
+const SHELLS = { sh: ['-i'], bash: ['--norc', '-i'], zsh: ['-f', '-i'] } as const;
+
+const installed = Object.keys(SHELLS).filter((shell) =>
+  (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, shell))),
+) as (keyof typeof SHELLS)[];
+
+/** What an interactive shell prints for lines that it reads one after another, as from a terminal. */
+const typedInto = (shell: keyof typeof SHELLS, lines: string): string =>
+  execFileSync(shell, SHELLS[shell], {
+    input: `${lines}\nexit\n`,
+    env: { PATH: process.env.PATH, HOME: '/' },
+    encoding: 'utf8',
+    stdio: ['pipe', 'pipe', 'ignore'],
+    timeout: 60_000,
+  });
 
 describe('npm run dev', { timeout: 180_000 }, () => {
   const development = forAllTests(async () => {
@@ -60,7 +73,7 @@ describe('npm run dev', { timeout: 180_000 }, () => {
     ]);
   });
 
-  test('another service with the printed settings accepts the printed token', async () => {
+  test('prints settings with which another service accepts the printed token', async () => {
     const settings = settingsIn(development.banner);
     const token = /^TOKEN=(.*)$/m.exec(development.banner)?.[1];
     const host = await startHost(readSettings({ ...settings, SVC_PORT: '0' }), {
@@ -75,7 +88,7 @@ describe('npm run dev', { timeout: 180_000 }, () => {
     expect(response.status).toBe(200);
   });
 
-  test('a second one in the same folder names the first, and the command of a second service beside it', async () => {
+  test('names the one that runs in its folder already, and the command of a second service beside it', async () => {
     const second = await startDevelopment({}, development.folder);
     const { code } = await second.exited;
     const errors = second.errors();
@@ -89,7 +102,7 @@ describe('npm run dev', { timeout: 180_000 }, () => {
     });
   });
 
-  test('.env.example has the same settings, with the preferred ports of npm run dev', () => {
+  test('prints the settings of .env.example, which has the preferred ports', () => {
     const command = blockOf('CONTRIBUTING.md', 'Commands').replace('npm start', 'env');
     const exported = execFileSync('sh', ['-c', command], { cwd: ROOT, encoding: 'utf8', env: {} });
 
@@ -107,35 +120,21 @@ describe('npm run dev', { timeout: 180_000 }, () => {
     expect(Math.max(...development.banner.split('\n').map(({ length }) => length))).toBeLessThan(1024);
   });
 
-  const shells = [
-    { shell: 'sh', command: ['sh', '-i'], bracketed: false },
-    { shell: 'bash', command: ['bash', '--norc', '-i'], bracketed: false },
-    { shell: 'bash', command: ['bash', '--norc', '-i'], bracketed: true },
-    { shell: 'zsh', command: ['zsh', '-f', '-i'], bracketed: false },
-    { shell: 'zsh', command: ['zsh', '-f', '-i'], bracketed: true },
-  ].filter(({ shell, bracketed }) => isInstalled(shell) && !(isOldBash(shell) && bracketed));
+  test.each(installed)('prints commands that %s can run pasted all at once', async (shell) => {
+    const before = development.printed().length;
+    const shown = typedInto(shell, commandsIn(development.banner));
 
-  test.each(shells)(
-    'prints commands that $shell can run pasted all at once (bracketed: $bracketed)',
-    async ({ command, bracketed }) => {
-      const before = development.printed().length;
-      const shell = startShell(command);
-      onTestFinished(() => void shell.kill());
-      await shell.paste(commandsIn(development.banner), { bracketed });
-      const shown = await shell.leave();
-
-      expect(shown.match(/HTTP\/1\.1 \d+/g), shown).toEqual(RESPONSES);
-      const since = () => development.printed().slice(before);
-      const log = await until('the deletion', () => /user_deleted.*\n/.test(since()) && since());
-      const [, id] = /user_created .*user_id="([^"]+)"/.exec(log) ?? [];
-      expect(log.match(/user_\w+ .*user_id="[^"]+"/g)).toEqual(
-        ['user_created', 'user_updated', 'user_deleted'].map((event) =>
-          expect.stringMatching(`^${event} .*user_id="${id}"$`),
-        ),
-      );
-      expect(log).not.toMatch(/app_error/);
-    },
-  );
+    expect(shown.match(/HTTP\/1\.1 \d+/g), shown).toEqual(RESPONSES);
+    const since = () => development.printed().slice(before);
+    const log = await until('the deletion', () => /user_deleted.*\n/.test(since()) && since());
+    const [, id] = /user_created .*user_id="([^"]+)"/.exec(log) ?? [];
+    expect(log.match(/user_\w+ .*user_id="[^"]+"/g)).toEqual(
+      ['user_created', 'user_updated', 'user_deleted'].map((event) =>
+        expect.stringMatching(`^${event} .*user_id="${id}"$`),
+      ),
+    );
+    expect(log).not.toMatch(/app_error/);
+  });
 
   test('ends everything that it started, in reverse order, after Ctrl-C', async () => {
     development.interrupt();
@@ -170,9 +169,7 @@ describe('npm run dev with other settings', { timeout: 180_000 }, () => {
   test.each(addresses)('listens on SVC_HOST=%s, and its commands reach it', async (host, written) => {
     const { untilBanner } = await start({ SVC_HOST: host });
     const banner = await untilBanner();
-    const shell = startShell(['sh', '-i']);
-    await shell.paste(commandsIn(banner), { bracketed: false });
-    const shown = await shell.leave();
+    const shown = typedInto('sh', commandsIn(banner));
 
     expect(banner).toMatch(
       new RegExp(`^The service is ready on http://${written.replace(/[.[\]]/g, '\\$&')}:\\d+$`, 'm'),
