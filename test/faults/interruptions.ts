@@ -9,7 +9,6 @@ export type Interruption = (around: {
   readonly proxy: TcpProxy;
 }) => Promise<() => unknown>;
 
-/** Faults of a network, by name. */
 export const TROUBLES: Readonly<Record<string, (proxy: TcpProxy) => unknown>> = {
   latency: (proxy) => {
     proxy.answersThrough(late);
@@ -68,7 +67,6 @@ const late = () =>
     push(chunk);
   });
 
-/** Passes one byte in each pass of the event loop. */
 const byteByByte = () =>
   through(async (chunk, push) => {
     for (const byte of chunk) {

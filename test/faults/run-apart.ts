@@ -8,7 +8,6 @@ import { failedOutcome, limitOf, type Outcome, type Row } from './run-row.ts';
 
 /** What the process of a row is to do. */
 export type Order = {
-  /** The module that has the rows. */
   readonly rows: string;
   readonly name: string;
   readonly seed: number;

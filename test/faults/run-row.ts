@@ -5,9 +5,7 @@ import { NO_FIGURES, openStage, type Stage } from '../lab/stage/stage.ts';
 /** A fault, and what must be seen while and after it is brought about. */
 export type Row = {
   readonly name: string;
-  /** What is promised, in a sentence. */
   readonly promise: string;
-  /** How many trials a whole run makes. */
   readonly trials: number;
   /** How many a run of five minutes makes; a row without it is left to the whole run. */
   readonly brief?: number;
@@ -22,7 +20,6 @@ export type Row = {
 /** What is printed of a row, in seconds, milliseconds and megabytes. */
 export type Outcome = ReturnType<typeof outcomeOf> & { readonly passed: boolean };
 
-/** How long a row may take, in minutes. */
 export const limitOf = ({ minutes = 10 }: Row): number => minutes;
 
 /** Runs a row on a stage of its own, and then asks the oracle. A row that made no trial has failed. */

@@ -1,4 +1,4 @@
-import type { PassingFault, Surroundings } from '../faults/passing/passing-fault.ts';
+import type { PassingFault, Surroundings } from '../faults/passing-faults.ts';
 import type { Entry, Ledger } from '../lab/ledger/ledger.ts';
 import type { ServiceUnderFault } from '../lab/stage/stage.ts';
 import { until } from '../stage/until.ts';

@@ -1,4 +1,4 @@
-import type { Surroundings } from '../faults/passing/passing-fault.ts';
+import type { Surroundings } from '../faults/passing-faults.ts';
 import type { Entry, Ledger } from '../lab/ledger/ledger.ts';
 import type { Stage } from '../lab/stage/stage.ts';
 import { startOtlpReceiver } from '../stage/otlp-receiver.ts';

@@ -25,7 +25,6 @@ const NASTY: readonly string[] = [
   '🏳️‍🌈', 'پ', 'ЀЁЂ', 'ΑΒΓ', 'ÅÄÖ', '社會科學院', '𠜎𠜱', 'ヽ༼ຈل͜ຈ༽ﾉ',
 ];
 
-/** One of them, alone or worked on. */
 function nastyString(random: Random): string {
   const one = random.pick(NASTY);
   const other = random.pick(NASTY);

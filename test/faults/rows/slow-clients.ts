@@ -13,7 +13,6 @@ const LIMIT_S = 12;
 
 type Kind = 'headers' | 'body' | 'reading';
 
-/** What a slow client does, by what it is slow with. */
 export const SLOW: Readonly<Record<Kind, (url: string, authorization: string) => Promise<RawClient>>> = {
   async headers(url) {
     const client = await rawClient(url);

@@ -66,7 +66,6 @@ export const unknownKeys: Row = {
       await Promise.all(responses);
     }
 
-    /** The p99 of a valid caller's requests until something is over. */
     async function p99Until(something: Promise<unknown>): Promise<number> {
       const caller = createCaller({ url, token, ledger: valid });
       const taken: number[] = [];

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { passingFaults } from '../../faults/passing/index.ts';
+import { passingFaults } from '../../faults/passing-faults.ts';
 import { bringAbout, longestResponse } from '../../soak/bring-about.ts';
 import { type Reading, startRecorder } from '../../soak/recorder.ts';
 import { surround } from '../../soak/surroundings.ts';
