@@ -99,8 +99,6 @@ describe('an encoded percent sign', () => {
 describe('OPTIONS on a known path is 204 with Allow, and with Accept-Patch if PATCH is supported', () => {
   test.each([
     ['/api/v1/users/', COLLECTION],
-    ['/api/v1/users/42/', RESOURCE],
-    ['/api/v1/users/batch', BATCH],
     ['/api/v1/users/b%61tch/', BATCH],
     ['/api/v1/users/Batch', RESOURCE],
     ['/health', PROBE],
@@ -111,14 +109,10 @@ describe('OPTIONS on a known path is 204 with Allow, and with Accept-Patch if PA
 
 describe('any other method on a known path is 405 with Allow', () => {
   test.each([
-    ['PUT', '/api/v1/users/', COLLECTION],
-    ['DELETE', '/api/v1/users', COLLECTION],
     ['PUT', '/api/v1/users/42/', RESOURCE],
-    ['GET', '/api/v1/users/batch', BATCH],
     ['GET', '/api/v1/users/b%61tch/', BATCH],
     ['DELETE', '/api/v1/users/batch/', BATCH],
     ['TRACE', '/api/v1/users/', COLLECTION],
-    ['DELETE', '/ready', PROBE],
   ])('%s %s', async (method, path, allow) => {
     const expected = refusal('method_not_allowed_error', path, { headers: { allow } });
 

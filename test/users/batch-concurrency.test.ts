@@ -108,7 +108,3 @@ describe.each(keys)('concurrent batches %s of the same emails in any order', (_w
     expect([...single, ...partial].filter(({ status }) => status === 409)).toHaveLength(2 * emails.length);
   });
 });
-
-test('a wait for statements under way does not end before there are that many', async () => {
-  await expect(untilUnderWay(1, service.database, 0.1)).rejects.toThrow('1 statements under way');
-});
