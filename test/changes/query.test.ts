@@ -125,12 +125,12 @@ describe('422 names all faults of the query:', () => {
       invalid(path, 'user_id', 'cursor', 'limit'),
     );
   });
+});
 
-  test('wait and exclude_actor are ignored for the changes of one user', async () => {
-    const ada = await createUser();
+test('wait and exclude_actor are ignored for the changes of one user', async () => {
+  const ada = await createUser();
 
-    expect((await call('GET', `${of(ada)}?wait=x&exclude_actor=`)).status).toBe(200);
-  });
+  expect((await call('GET', `${of(ada)}?wait=x&exclude_actor=`)).status).toBe(200);
 });
 
 describe('Accept', () => {
@@ -145,7 +145,7 @@ describe('Accept', () => {
     ['application/*', false],
     ['*/*', false],
     ['', false],
-  ])('%j: a batch of CloudEvents is %s', async (accept, isBatch) => {
+  ])('%j asks for a batch of CloudEvents: %s', async (accept, isBatch) => {
     const ada = await createUser();
     for (const path of [CHANGES, of(ada)]) {
       const { headers } = await call('GET', path, undefined, { headers: { accept } });

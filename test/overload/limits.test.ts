@@ -4,7 +4,6 @@ import type { Row } from './table.ts';
 
 const quantiles = { p50: 5, p99: 100 };
 
-/** A load that is just within each limit. */
 const within: Row = {
   ...{ connections: 300, factor: 5, peak: 1000, cpu: 1, isNormalAfter: true },
   outcome: {
@@ -18,7 +17,7 @@ const within: Row = {
 const verdictsOn = (row: Row) =>
   LIMITS.map((limit) => verdictOn(limit, [within, row])).filter((verdict) => !verdict.startsWith('kept: '));
 
-test('A load within each limit keeps all of them.', () => {
+test('a load within each limit keeps all of them', () => {
   expect(verdictsOn(within)).toEqual([]);
 });
 
@@ -41,6 +40,6 @@ test.each<[string, Partial<Row>]>([
     'not kept, which decides nothing: /health is answered within 100 ms: 300 connections, 5 x: 101 ms.',
     { probes: { ...within.probes, longestHealth: 101 } },
   ],
-])('A load beyond a limit is named: %s', (verdict, change) => {
+])('a load beyond a limit is named: %s', (verdict, change) => {
   expect(verdictsOn({ ...within, ...change })).toEqual([verdict]);
 });

@@ -67,10 +67,10 @@ test.each<[string, Changes, Partial<Reading>, readonly string[]]>([
     {},
     ['sessions are 11 at most when no fault is there'],
   ],
-])('A growth of %s is a leak, or none.', (_, under, atRest, sentences) => {
+])('a growth of %s is a leak, or none', (_, under, atRest, sentences) => {
   expect(failures(under, atRest)).toEqual(sentences);
 });
 
-test.each([0, 107])('Readings that are missing are no success: %i for 120 faults', (readings) => {
+test.each([0, 107])('readings that are missing are no success: %i for 120 faults', (readings) => {
   expect(failures(() => ({}), {}, readings)).toContain('there is a reading for nine faults in ten');
 });
