@@ -9,7 +9,6 @@ import type { Workload } from './workloads.ts';
 /** One start of a target, in milliseconds and megabytes. */
 export type Start = { readonly target: string; readonly milliseconds: number; readonly memoryAtRest: number };
 
-/** One run of a workload against a target. */
 export type Run = {
   readonly round: number;
   readonly target: string;

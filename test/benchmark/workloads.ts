@@ -2,7 +2,6 @@ import { type Request, USERS } from '../lab/load/wire.ts';
 import type { RawResponse } from '../stage/raw-request.ts';
 import { emailOf, idOf, USERS_WITH_EXTERNAL_ID } from './stage/users.ts';
 
-/** What requests are made of. */
 export type Material = {
   /** The number of any user, of those that were there from the beginning. */
   readonly anyUser: () => number;
@@ -11,7 +10,6 @@ export type Material = {
   readonly freshTokens: readonly string[];
   /** How many requests of this workload the target has had; so nothing that has to be new comes twice. */
   readonly begin: number;
-  /** What `prepare` gave. */
   readonly prepared: string;
 };
 
@@ -36,11 +34,9 @@ export type Workload = {
   readonly connections?: number;
   /** Asks a target for what the requests need; undefined when the target has nothing like it. */
   readonly prepare?: (ask: Ask, users: number) => Promise<string | undefined>;
-  /** Makes the next request, from then on. */
   readonly requests: (material: Material) => () => Request;
 };
 
-/** A workload of reads with one token. */
 const reads = (
   name: string,
   title: string,
@@ -85,7 +81,6 @@ const USERS_PER_BATCH = 100;
 const USERS_PER_PAGE = 100;
 const MAX_USERS_PER_PAGE = 1000;
 
-/** How far into the users the deep page lies. */
 const DEEP_SHARE = 0.9;
 
 const get = reads('get', 'get by id', (material) => () => anyUser(material));

@@ -12,10 +12,8 @@ import { until } from '../stage/until.ts';
 import { type ClusterNode, createNode, type Replication } from './node.ts';
 import { unpackPrograms } from './programs.ts';
 
-/** A PostgreSQL of three nodes. */
 export type Cluster = Awaited<ReturnType<typeof startCluster>>;
 
-/** A node, as Patroni reports it. */
 type Member = { readonly name: string; readonly role: string; readonly state: string };
 
 /** A PostgreSQL that takes writes: of another start it is another one. */

@@ -1,10 +1,8 @@
 import { until } from '../stage/until.ts';
 import type { Cluster, Writer } from './cluster.ts';
 
-/** Something that happens to the primary. */
 export type ClusterFault = {
   readonly name: string;
-  /** Resolves when it has begun. */
   bringAbout(primary: Writer, cluster: Cluster): Promise<unknown>;
   /** What brings the node back, once another has taken over. */
   undo?(primary: Writer): unknown;

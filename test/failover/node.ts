@@ -9,7 +9,6 @@ import type { Programs } from './programs.ts';
 /** Whether a commit waits for a standby. */
 export type Replication = 'synchronous' | 'asynchronous';
 
-/** One PostgreSQL and the Patroni that keeps it. */
 export type ClusterNode = ReturnType<typeof createNode>;
 
 type Options = {
@@ -24,7 +23,6 @@ type Options = {
   readonly restPort: number;
 };
 
-/** A node that has not been started. */
 export function createNode(options: Options) {
   const { name, folder, account, programs, port, restPort } = options;
   const files = join(folder, `${name}-data`);
@@ -67,7 +65,6 @@ export function createNode(options: Options) {
     host: '127.0.0.1',
     port,
     restPort,
-    /** All of it, at once. */
     kill: () => killThese(processes()),
     thaw,
     async start(): Promise<void> {
@@ -96,7 +93,6 @@ export function createNode(options: Options) {
       });
       if (!response.ok) throw new Error(`${command}: ${response.status} ${await response.text()}`);
     },
-    /** The end of its log. */
     log: async () => (await readFile(join(folder, `${name}.log`), 'utf8')).slice(-1500),
   };
 }

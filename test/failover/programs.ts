@@ -12,12 +12,10 @@ const PACKAGES = [
     .map((name) => `python3-${name}`),
 ];
 
-/** What has to be installed. */
 const INSTALLED = { python3: '/usr/bin/python3', haproxy: '/usr/sbin/haproxy' } as const;
 
 const POSTGRES = '/usr/lib/postgresql';
 
-/** Where the programs of a cluster are. */
 export type Programs = Awaited<ReturnType<typeof unpackPrograms>>;
 
 /** Puts Patroni and etcd of Debian's packages into `folder`, where the account of PostgreSQL can read them. */

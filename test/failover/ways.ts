@@ -11,7 +11,6 @@ import type { Cluster } from './cluster.ts';
 
 type Issuer = Awaited<ReturnType<typeof startIssuer>>;
 
-/** A service that reaches the cluster in one of the ways. */
 export type Way = Awaited<ReturnType<typeof startWay>>;
 
 const WRITERS = 16;
@@ -71,7 +70,6 @@ async function startWay(name: string, place: Record<string, string>, cluster: Cl
       const lost = faults.filter((sentence) => sentence.endsWith('has 0 changes')).length;
       return { ledger, doubtful, lost, faults, restarts: host.isAlive() ? 0 : 1 };
     },
-    /** What the oracle says. */
     async faultsAtLast(): Promise<readonly string[]> {
       const countSessions = async () => {
         const [row] = await query(`SELECT count(*)::int FROM pg_stat_activity

@@ -39,7 +39,6 @@ export type Operation = {
   readonly method: string;
   readonly path: string;
   readonly parameters: readonly Parameter[];
-  /** By media type. */
   readonly bodies: Readonly<Record<string, Schema>>;
   /** By status. */
   readonly responses: Readonly<Record<string, Response>>;
@@ -84,7 +83,6 @@ export function resolved<Value>(value: Value): Value {
 
 const validators = new Map<Schema, z.ZodType>();
 
-/** Whether a value is one that the schema describes. */
 export function isValid(schema: Schema, value: unknown): boolean {
   return faultIn(schema, value) === undefined;
 }

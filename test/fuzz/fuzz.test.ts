@@ -8,7 +8,6 @@ import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { operations } from './document.ts';
 import { type Properties, propertiesOf } from './properties.ts';
 
-/** Number of cases in all. */
 const cases = Number(process.env.FUZZ_CASES ?? 1200);
 
 /** Each operation has the same number of cases, and so have the methods. */

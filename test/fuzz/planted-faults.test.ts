@@ -36,7 +36,6 @@ const withJson = (method: string, status: number, change: (value: Json) => unkno
 
 const RUNS = { seed: 1, numRuns: 300, endOnFailure: true };
 
-/** Whether a property of the service fails. */
 type Check = (properties: Properties) => Promise<{ readonly failed: boolean }>;
 
 const of = (id: string) => (properties: Properties) =>

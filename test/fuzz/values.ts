@@ -31,7 +31,6 @@ const BY_NAME: Readonly<Record<string, Arbitrary<unknown>>> = {
   created_before: instant,
 };
 
-/** Values that the schema of this name describes. */
 export function inside(schema: Schema, name = ''): Arbitrary<unknown> {
   const known = resolved(schema);
   return BY_NAME[name] ?? inSchema(known).filter((value) => isValid(known, value));
@@ -85,7 +84,6 @@ export const anyText = fc
   .oneof(text({ maxLength: 40 }), fc.constantFrom('', '-1', '1e3', '0x1', 'null', ' 1', '00', '9'.repeat(30)))
   .filter((one) => one.isWellFormed());
 
-/** Whether a text stands for a value of the schema. */
 export function standsForValue(schema: Schema, value: string): boolean {
   const { type, items, format, pattern = '' } = resolved(schema);
   // The validator knows only times in the form of responses.

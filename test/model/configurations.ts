@@ -79,7 +79,6 @@ function planted(of: Configuration, macro: string, foundBy: Property) {
 
 const cleaning = feed('', { CLEANERS: 1, ROLLBACKS: 0 });
 
-/** Design faults that the models must find. */
 export const FAULTS = [
   // The statement that writes gives the position.
   planted(feed('', { USERS: 2, ROLLBACKS: 0 }), 'POSITION_BEFORE_COMMIT', 8),

@@ -24,7 +24,6 @@ const spanOf = (sent: string | undefined, answered: string | undefined) => ({
   answered: Number(answered || Number.POSITIVE_INFINITY),
 });
 
-/** Histories that can be. */
 export const ACCEPTED: Readonly<Record<string, FeedHistory>> = {
   'one write after the other': historyOf('a1 0-1, b1 2-3, a2 4-5'),
   'a write that committed late': historyOf('b1 2-3, a1 0-9, b2 4-5'),
@@ -33,7 +32,6 @@ export const ACCEPTED: Readonly<Record<string, FeedHistory>> = {
   'a read that began before a write, and has its change': historyOf('a1 1-3, b1 2-4; 1 at 0-5'),
 };
 
-/** Histories with a planted violation. */
 export const REFUSED: Readonly<Record<string, FeedHistory>> = {
   'a write before one that was answered when it began': historyOf('b1 2-3, a1 0-1'),
   'versions of a user out of order': historyOf('a2 0-5, a1 1-4'),

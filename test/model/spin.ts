@@ -13,7 +13,6 @@ const MEMORY_LIMIT = 16_384;
 /** Maximum length of a path. Spin reserves 48 bytes for each step. */
 const DEPTH_LIMIT = 1_000_000;
 
-/** Whether Spin and a C compiler are installed. */
 export async function hasSpin(): Promise<boolean> {
   const programs = ['spin', 'gcc'].map((name) => execute('which', [name]));
   return (await Promise.allSettled(programs)).every(({ status }) => status === 'fulfilled');

@@ -7,7 +7,6 @@ export type PlacedChange = { readonly requestId: string; readonly subject: strin
 /** A read up to the head: it returned all changes before the index `upTo` of the history. */
 export type FeedRead = WriteSpan & { readonly upTo: number };
 
-/** A real history of the feed. */
 export type FeedHistory = {
   readonly changes: readonly PlacedChange[];
   readonly writes: ReadonlyMap<string, WriteSpan>;

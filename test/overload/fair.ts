@@ -16,7 +16,6 @@ type FairOptions = {
   readonly service: LoadedService;
   readonly connections: readonly number[];
   readonly seconds: number;
-  /** How often each load is made. */
   readonly rounds: number;
   readonly measurePeak: () => Promise<number>;
   readonly print: (line: string) => void;

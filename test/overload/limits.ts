@@ -3,7 +3,6 @@ import { type Row, shareOf } from './table.ts';
 /** The share of the peak that must be served. */
 const GOAL_SHARE = 0.8;
 
-/** What every load must keep. */
 type Limit = {
   readonly sentence: string;
   /** Whether the run fails by it; otherwise it is only reported. */
@@ -43,7 +42,6 @@ function withinMs(limit: number, sentence: string, decides: boolean, taken: (row
   return { sentence, decides, isKept: (row) => taken(row) <= limit, figure };
 }
 
-/** The loads that have not kept it. */
 export const brokenBy = ({ isKept }: Limit, rows: readonly Row[]): readonly Row[] =>
   rows.filter((row) => !isKept(row));
 

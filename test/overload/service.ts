@@ -6,7 +6,6 @@ import type { Stage } from '../lab/stage/stage.ts';
 /** What callers send: reads by id and updates, or batches of users that are there already. */
 export type Requests = 'reads-and-updates' | 'batches';
 
-/** A service that is loaded, and what callers send to it. */
 export type LoadedService = Awaited<ReturnType<typeof startLoadedService>>;
 
 const STORED_USERS = 2000;

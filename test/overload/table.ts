@@ -2,7 +2,6 @@ import type { Outcome } from '../lab/load/load.ts';
 import { markdownTable } from '../lab/report/table.ts';
 import type { ProbeOutcome } from './probes.ts';
 
-/** What one load brought about. */
 export type Row = {
   readonly connections: number;
   /** The offered load, in multiples of the capacity. */
@@ -17,7 +16,6 @@ export type Row = {
   readonly isNormalAfter: boolean;
 };
 
-/** The table of all loads. */
 export const TABLE = markdownTable<Row>({
   connections: ({ connections }) => connections,
   load: ({ factor }) => `${factor} x`,
@@ -39,7 +37,6 @@ export const TABLE = markdownTable<Row>({
 /** Answered in time, a second. */
 export const goodputOf = (outcome: Outcome): number => outcome.answered / outcome.seconds;
 
-/** What was answered in time as a share of the peak. */
 export const shareOf = ({ outcome, peak }: Row): number => goodputOf(outcome) / peak;
 
 const inMilliseconds = ({ p50, p99 }: Outcome['responseLatency']) =>

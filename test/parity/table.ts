@@ -20,7 +20,6 @@ type Rest = {
   as?: 'both' | 'reader' | 'writer' | 'nobody';
   /** In place of the token of `as`. */
   authorization?: string;
-  /** The Idempotency-Key. */
   key?: string;
 };
 

@@ -13,7 +13,6 @@ import { apiGateway } from './api-gateway.ts';
 /** An answer in the form that is compared, and the response as it was received. */
 export type ComparedResponse = RawResponse & { readonly response: HttpResponse };
 
-/** A way in which the service runs. */
 export type Way = {
   send(request: RawRequest): Promise<ComparedResponse>;
   stop(): Promise<void>;

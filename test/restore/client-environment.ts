@@ -1,7 +1,6 @@
 import { inject } from 'vitest';
 import type { PostgresServer } from '../stage/rows.ts';
 
-/** The environment of PostgreSQL's programs for a server. */
 export const clientEnvironment = ({ host, port, user, password, database }: PostgresServer) => ({
   PATH: `${inject('postgresPrograms')}:${process.env.PATH}`,
   PGHOST: host,

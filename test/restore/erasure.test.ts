@@ -210,14 +210,12 @@ describe.each([
 
   const restore = (id: string) => run(BACK.replace(/(?<= id=)\S+/, id), 'sh', '-eu');
 
-  /** Restores a user, and resolves with its version. */
   async function expectRestored(id: string): Promise<number> {
     const printed = await restore(id);
     expect(printed).toMatch(/ restored as version \d+\n/);
     return Number(/restored as version (\d+)/.exec(printed)?.[1]);
   }
 
-  /** A copy of the users in a database of its own. */
   async function startCopy(): Promise<void> {
     const [row] = await query('SELECT jsonb_agg(users)::text AS copy FROM users');
     await query('CREATE DATABASE users_restored');

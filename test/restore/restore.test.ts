@@ -80,7 +80,6 @@ async function listOf(call: Call): Promise<readonly UserBody[]> {
   return (await call('GET', `${USERS}?limit=1000`)).body as readonly UserBody[];
 }
 
-/** Runs commands of the page without a change. */
 async function run(commands: string, server: PostgresServer): Promise<void> {
   await promisify(execFile)('sh', ['-eu', '-c', commands], {
     cwd: folder,

@@ -31,7 +31,6 @@ type Record = {
   /** Hours after which nothing warms up any more. */
   readonly judgedFrom: number;
   readonly pool: number;
-  /** How many faults there were. */
   readonly faults: number;
 };
 
@@ -48,7 +47,6 @@ export function findingsIn(record: Record): readonly Finding[] {
     return [sentence, holds, `${squares} MB an hour by least squares, ${medians} by medians`];
   }
 
-  /** The medians of the first and of the last part. */
   function endsOf(name: keyof Reading): readonly [first: number, last: number] {
     const values = judged.map((reading) => reading[name]);
     const part = Math.ceil(values.length * ENDS_SHARE);

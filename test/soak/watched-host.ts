@@ -33,7 +33,6 @@ export async function watchable() {
   };
 }
 
-/** What `gauge.mjs` writes down. */
 type Gauge = Record<'readings' | 'timers' | 'sockets' | 'free' | 'heapUsed' | 'external', number> &
   Record<'compiledUsed' | 'compiledResident', number>;
 

@@ -68,7 +68,6 @@ function startCallers(callers: readonly Call[]) {
   return {
     /** Waits until every caller has had time for several rounds. */
     untilServed: () => until('many requests', () => requests > 60 * callers.length),
-    /** Resolves with the unexpected responses. */
     async stop() {
       await Promise.all(stops.map((stop) => stop()));
       return wrong;

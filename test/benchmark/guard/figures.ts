@@ -4,7 +4,6 @@ import { FIGURES, type Figure, type Measured } from './measure.ts';
 
 const FILE = join(import.meta.dirname, 'figures.json');
 
-/** The major version of Node that runs this. */
 export const nodeMajor = Number(process.versions.node.split('.')[0]);
 
 type Committed = { readonly node: number; readonly workloads: Measured };

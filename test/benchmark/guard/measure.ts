@@ -73,10 +73,8 @@ const USERS_THERE = 1000;
 /** All numbers have three digits, so that all requests of a workload have the same length. */
 const FIRST_NUMBER = 500;
 
-/** The figures of each workload, by its name. */
 export type Measured = Readonly<Record<string, Figures>>;
 
-/** What the service does for one request. */
 export type Figures = Readonly<Record<Figure, number>>;
 
 export type Figure = (typeof FIGURES)[number];
@@ -98,7 +96,6 @@ const WARM_UP_REQUESTS = 40;
 const BATCHES = 11;
 const REQUESTS_PER_BATCH = 5;
 
-/** So many requests of a kind are sent in all. */
 const REQUESTS = WARM_UP_REQUESTS + 2 * BATCHES * REQUESTS_PER_BATCH;
 
 /**

@@ -87,7 +87,6 @@ function json(request, body, status = 200, headers = {}) {
   return Response.json(body, { status, headers: { 'X-Request-ID': requestId, ...headers } });
 }
 
-/** The link to the page after this one; undefined at the end. */
 function nextLink(users, { limit, email }) {
   if (users.length < limit || email !== undefined) return undefined;
   const { created_at, id } = users.at(-1);

@@ -1,4 +1,3 @@
-/** Reports what is being done. */
 export type Progress = (what: string) => void;
 
 /** Writes a line each to standard error. */

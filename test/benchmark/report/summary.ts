@@ -3,7 +3,6 @@ import type { Run } from '../rounds.ts';
 
 export type Figure = (run: Run) => number;
 
-/** A figure of the runs of a workload against a target. */
 export type Place = { readonly target: string; readonly workload: string; readonly figure: Figure };
 
 /** CPU seconds of server and PostgreSQL together. */

@@ -39,7 +39,6 @@ export function workloadTable({ runs }: Results, workload: Workload, targets: re
   return own.length > 0 ? `\n${workload.title}\n${table}` : '';
 }
 
-/** Starts and memory. */
 export function startTable({ starts, runs }: Results, targets: readonly Target[]): string {
   const own = ({ name }: Target) => starts.filter(({ target }) => target === name);
   return tableOf<Target>(
@@ -53,7 +52,6 @@ export function startTable({ starts, runs }: Results, targets: readonly Target[]
   );
 }
 
-/** The meaning of the mark in a table. */
 export const LEGEND = `Median of the rounds (least–greatest). s/1,000: CPU seconds per 1,000 requests. ×: as a multiple of the first row
 in the same round. others: what else kept the machine busy.
 * The process that makes the load was busy to its limit: requests/s is a lower bound.`;

@@ -4,7 +4,6 @@ import { startIssuer } from '../../stage/tokens.ts';
 /** More than any cache of tokens here holds, so that each in turn is a new one. */
 const FRESH_TOKENS = 24_576;
 
-/** Tokens that are signed at a time. */
 const SIGNED_AT_ONCE = 64;
 
 /** An identity provider, a token of one caller, many tokens to be used once each, and tokens to be refused. */
@@ -36,5 +35,4 @@ export async function startCredentials(needsFreshTokens: boolean) {
   };
 }
 
-/** What `startCredentials` gives. */
 export type Credentials = Awaited<ReturnType<typeof startCredentials>>;

@@ -33,7 +33,6 @@ const FOLDERS = join(tmpdir(), 'user-management-benchmark-');
 /** The collector of spans takes them all. */
 const forget = async () => ({ status: 200, headers: { 'Content-Type': 'application/json' }, body: '{}' });
 
-/** What every target runs against. */
 export type Stage = Awaited<ReturnType<typeof startStage>>;
 
 type Options = {

@@ -16,7 +16,6 @@ export function idOf(number: number): string {
   return `018f0000-0000-7000-8000-${String(number).padStart(12, '0')}`;
 }
 
-/** The address of the user with this number. */
 export function emailOf(number: number): string {
   return `user-${number}@example.com`;
 }

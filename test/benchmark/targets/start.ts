@@ -17,7 +17,6 @@ const running = new Set<ChildProcess>();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1));
 process.on('exit', () => running.forEach((child) => void child.kill('SIGKILL')));
 
-/** A running server. */
 export type Server = Awaited<ReturnType<typeof startServer>>;
 
 /** Starts a server, and waits for its first 200 on /health. */

@@ -9,7 +9,6 @@ export type Program = {
   readonly variables: Variables;
 };
 
-/** A server to be measured. */
 export type Target = {
   readonly name: string;
   readonly title: string;

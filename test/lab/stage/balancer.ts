@@ -5,7 +5,6 @@ import { startFront } from './front.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../../infra/examples');
 
-/** The example of each program. */
 const FILES = { nginx: 'nginx.conf', haproxy: 'haproxy.cfg' };
 
 /**

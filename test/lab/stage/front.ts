@@ -8,7 +8,6 @@ import { freePort } from '../../../host/development/free-port.ts';
 import { isListening } from '../../stage/listening.ts';
 import { until } from '../../stage/until.ts';
 
-/** The options of each program, before the name of its file. */
 const OPTIONS = {
   haproxy: ['-db', '-f'],
   nginx: ['-g', 'daemon off;', '-e', 'stderr', '-c'],

@@ -127,7 +127,6 @@ export async function openStage({ seed, trials, postgres: options, searchesModel
       ...suspect,
       environment,
       caller: (connections = 1) => createCaller({ ...suspect, connections }),
-      /** Callers with users of their own. */
       startLoad: (callers: number) => startCallers(suspect, callers, random.branch(), { areAlone: true }),
       /** Sends creates in doubt again, then holds its ledger, or that of all, against its table and its changes. */
       async checkBooks(books = ledger): Promise<void> {
