@@ -14,8 +14,3 @@ export function hash(text: string): number {
   two = Math.imul(two ^ (two >>> 16), 2246822507) ^ Math.imul(one ^ (one >>> 13), 3266489909);
   return 4294967296 * (2097151 & two) + (one >>> 0);
 }
-
-/** The members that a line has, as bits in the order of `names`. */
-export function membersOf(names: readonly string[], values: object): number {
-  return names.reduce((bits, name, bit) => (Object.hasOwn(values, name) ? bits | (1 << bit) : bits), 0);
-}

@@ -1,10 +1,24 @@
 import { type Problem, ProblemError, UnexpectedAnswer } from '../problem.ts';
 import type { NewUser } from '../users.ts';
 import { type Place, type Refusal, TOO_DEEP, TOO_LONG } from './files/entry.ts';
+import { openOutput, openStandardError } from './output.ts';
 
-/** The line of JSON that names a refused line and its problem. */
-export function describeRefusal(refusal: Refusal): string {
-  return `${JSON.stringify({ ...describe(refusal), problem: withPointersOfLine(refusal.problem) })}\n`;
+/** Opens the output for refused lines: this path, or standard error. */
+export async function openRefusals(path: string | undefined) {
+  const output = path === undefined ? openStandardError() : await openOutput(path, 'empty');
+  let count = 0;
+  return {
+    /** Writes the line of JSON that names a refused line and its problem. */
+    async write(refusal: Refusal): Promise<void> {
+      const entry = { ...describe(refusal), problem: withPointersOfLine(refusal.problem) };
+      const writing = output.write(`${JSON.stringify(entry)}\n`);
+      // Without a reader of standard error, the command goes on and fails at the end.
+      await (path === undefined ? writing.catch(() => {}) : writing);
+      count += 1;
+    },
+    /** Standard error may lack a reader of messages only. */
+    close: async () => (count > 0 ? output.close() : undefined),
+  };
 }
 
 /** Where a user of a file is, and the values by which it is recognized. */

@@ -15,7 +15,22 @@ export async function findByKey(
 ): Promise<User | undefined> {
   if (by === 'email') return users.findByEmail(value, options);
   if (by === 'external_id') return users.findByExternalId(value, options);
-  return (await users.list({ ids: [value] }, options).next()).value || undefined;
+  return (await listByIds(users, [value], options).next()).value || undefined;
+}
+
+/** Users that are read in one request. */
+export const MAX_IDS = 100;
+
+/** The users with these ids, in one request. */
+export const listByIds = (users: Users, ids: readonly string[], options: Signal = {}) =>
+  users.list({ ids: [...ids], limit: MAX_IDS }, options);
+
+/** Parts of a list, of at most `size` elements. */
+export function* splitList<Element>(
+  list: readonly Element[],
+  size: number,
+): Generator<readonly Element[], void> {
+  for (let first = 0; first < list.length; first += size) yield list.slice(first, first + size);
 }
 
 /** What is wrong with a value by which a user is found, as the service says it; undefined if nothing is. */

@@ -1,10 +1,7 @@
 import { EXIT } from '../failure.ts';
 import type { ColumnMap } from './columns.ts';
-import { createEntry, type Entry, parseJson, TOO_LONG } from './entry.ts';
-import { isTooLong, MAX_BYTES, type ReadText, Scanner } from './scanner.ts';
-
-/** An element of the list of users, and the line at which it begins. `text` is undefined if it is too long. */
-type Element = { readonly line: number; readonly text: string | undefined; readonly value: unknown };
+import { createEntry, parseJson, TOO_LONG } from './entry.ts';
+import { isTooLong, MAX_BYTES, Scanner } from './scanner.ts';
 
 const TOKEN = /\\[\s\S]|["[\]{},]|\r\n?|\n/g;
 
@@ -12,7 +9,8 @@ const TOKEN = /\\[\s\S]|["[\]{},]|\r\n?|\n/g;
  * Finds the elements of a JSON array, or of the array `users` of an object. Each is parsed as a whole, and so is what is outside of
  * the list. @streamparser/json would keep an element of any size in memory, and takes ten times as long.
  */
-class JsonScanner extends Scanner<Element> {
+export class JsonScanner extends Scanner {
+  readonly #map: ColumnMap;
   #depth = 0;
   #isString = false;
   /** The depth within the list; 0 outside of it. */
@@ -21,10 +19,13 @@ class JsonScanner extends Scanner<Element> {
   #outside = '';
   #isDone = false;
   #element = '';
-  /** The characters of the element, and the line at which it begins. */
+  /** In characters, of the element. */
   #length = 0;
-  #begin = 1;
-  #isFirst = true;
+
+  constructor(map: ColumnMap) {
+    super();
+    this.#map = map;
+  }
 
   protected push(text: string): void {
     let from = 0;
@@ -36,7 +37,7 @@ class JsonScanner extends Scanner<Element> {
         if (this.#listDepth === 0 || this.#length > 0) continue;
         // White space before an element is left out.
         if (text.slice(from, index).trim() !== '') this.#keep(text.slice(from, index));
-        else this.#begin = this.line;
+        else this.begin = this.line;
         from = index;
       } else if (token === '"') this.#isString = !this.#isString;
       else if (this.#isString || token[0] === '\\') continue;
@@ -47,8 +48,7 @@ class JsonScanner extends Scanner<Element> {
         from = next;
         this.#listDepth = this.#depth;
         this.#hasList = true;
-        this.#isFirst = true;
-        this.#begin = this.line;
+        this.begin = this.line;
       } else {
         if (token !== ',') this.#depth -= 1;
         if (this.#listDepth > 0 && this.#depth <= this.#listDepth - (token === ',' ? 0 : 1)) {
@@ -67,8 +67,8 @@ class JsonScanner extends Scanner<Element> {
   }
 
   protected end(): void {
-    if (this.#depth > 0) throw this.fault('the file ends before its list of users does');
-    if (!this.#isDone && this.#outside.trim() !== '') throw this.fault('not JSON');
+    if (this.#depth > 0) throw this.fault('the file ends before its list of users does', this.line);
+    if (!this.#isDone && this.#outside.trim() !== '') throw this.fault('not JSON', this.line);
   }
 
   #isList(before: string): boolean {
@@ -90,19 +90,24 @@ class JsonScanner extends Scanner<Element> {
     const isLong = isTooLong(this.#length > 2 * MAX_BYTES ? this.#length : text.length, text);
     const value = isLong ? undefined : parseJson(text);
     // Only a list without elements may end here.
-    if (value === undefined && !isLong && !(text === '' && isEnd && this.#isFirst))
-      throw this.fault('not JSON', this.#begin);
-    if (text !== '' || isLong) this.found.push({ line: this.#begin, text: isLong ? undefined : text, value });
-    this.#isFirst = false;
+    const isEmpty = text === '' && isEnd && this.position === 0;
+    if (value === undefined && !isLong && !isEmpty) throw this.fault('not JSON');
+    if (!isEmpty || isLong) this.#add(text, value, isLong);
     this.#element = '';
     this.#length = 0;
-    this.#begin = this.line;
+    this.begin = this.line;
     if (isEnd) this.#listDepth = 0;
+  }
+
+  #add(text: string, value: unknown, isLong: boolean): void {
+    const place = { line: this.begin, index: this.position, position: ++this.position };
+    const read = (object: object) => this.#map.readObject(object, place.line);
+    this.found.push(isLong ? { ...place, problem: TOO_LONG } : createEntry(place, { text, value }, read));
   }
 
   #endDocument(): void {
     this.#isDone = true;
-    if (parseJson(this.#outside) === undefined) throw this.fault('not JSON');
+    if (parseJson(this.#outside) === undefined) throw this.fault('not JSON', this.line);
     if (this.#hasList) return;
     throw this.fault(
       'an object without a list "users"; list the objects in [ and ]',
@@ -129,16 +134,4 @@ export function hasListOfUsers(text: string): boolean {
     depth += token === ']' || token === '}' ? -1 : token.endsWith('[') || token === '{' ? 1 : 0;
   }
   return false;
-}
-
-/** The users of the list of a file. */
-export async function* readJson(read: ReadText, map: ColumnMap): AsyncGenerator<readonly Entry[], void> {
-  let position = 0;
-  for await (const elements of new JsonScanner().scan(read)) {
-    yield elements.map(({ line, text, value }) => {
-      const place = { line, index: position, position: ++position };
-      if (text === undefined) return { ...place, problem: TOO_LONG };
-      return createEntry(place, { text, value }, (object) => map.readObject(object, line));
-    });
-  }
 }

@@ -1,4 +1,5 @@
 import { EXIT, type ExitCode, Failure } from '../failure.ts';
+import type { Entry } from './entry.ts';
 
 /** In bytes. A longer line, element or record is refused, so that it does not fill the memory. */
 export const MAX_BYTES = 1_048_576;
@@ -7,21 +8,26 @@ export const MAX_BYTES = 1_048_576;
 export type ReadText = (readLine: () => number) => AsyncIterable<string>;
 
 /** Finds the users in the text of a file. LF, CR and CRLF end a line. */
-export abstract class Scanner<Found> {
+export abstract class Scanner {
   /** The line that is read, from 1. */
-  protected line: number;
-  protected readonly found: Found[] = [];
-
-  constructor(line = 1) {
-    this.line = line;
-  }
+  protected line = 1;
+  /** The line at which the record or element begins that is read. */
+  protected begin = 1;
+  /** The position of the last record or element. */
+  protected position = 0;
+  protected readonly found: Entry[] = [];
 
   /** Adds to `found` what ends in this text. No CRLF and no escape goes on in the next one. */
   protected abstract push(text: string): void;
   protected abstract end(): void;
 
+  /** Whether users may be found: the head of the file is read. */
+  protected hasHead(): boolean {
+    return true;
+  }
+
   /** What is found, in parts, before a fault is thrown. */
-  async *scan(read: ReadText): AsyncGenerator<readonly Found[], void> {
+  async *scan(read: ReadText): AsyncGenerator<readonly Entry[], void> {
     let rest = '';
     for await (const part of read(() => this.line)) {
       const text = rest + part;
@@ -34,15 +40,15 @@ export abstract class Scanner<Found> {
     });
   }
 
-  *#find(work: () => void): Generator<readonly Found[], void> {
+  *#find(work: () => void): Generator<readonly Entry[], void> {
     try {
       work();
     } finally {
-      yield this.found.splice(0);
+      if (this.hasHead()) yield this.found.splice(0);
     }
   }
 
-  protected fault(text: string, line = this.line, exitCode: ExitCode = EXIT.failed): Failure {
+  protected fault(text: string, line = this.begin, exitCode: ExitCode = EXIT.failed): Failure {
     return new Failure(`Line ${line}: ${text}`, exitCode);
   }
 }

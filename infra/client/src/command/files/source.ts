@@ -2,7 +2,7 @@ import { createReadStream, fstatSync, openSync, type ReadStream, type Stats } fr
 import { createGunzip } from 'node:zlib';
 import { EXIT, Failure, reasonOf } from '../failure.ts';
 
-/** An open file. A regular one may be read several times. */
+/** An open file. */
 export class Source {
   readonly file: string;
   readonly stats: Stats;
@@ -28,18 +28,16 @@ export class Source {
   }
 
   /** The content, unpacked if it is a gzip. */
-  async *read(signal: AbortSignal): AsyncGenerator<Buffer, void> {
+  async *readBytes(signal: AbortSignal): AsyncGenerator<Buffer, void> {
     const isFile = this.stats.isFile();
     if (isFile || this.file !== '-')
       this.#stream = createReadStream('', {
         ...{ fd: this.#descriptor, autoClose: false, signal },
         ...(isFile && { start: 0 }),
       });
-    const unpack = createUnpacker();
     try {
-      for await (const part of withBegin(this.#stream ?? process.stdin, ({ length }) => length >= 2))
-        yield* unpack(part);
-      yield* unpack();
+      const { begin, whole } = await readBegin(this.#stream ?? process.stdin, ({ length }) => length >= 2);
+      yield* begin[0] === 0x1f && begin[1] === 0x8b ? unpack(whole) : whole;
     } catch (error) {
       const isGzip = String((error as NodeJS.ErrnoException).code).startsWith('Z_');
       const what = isGzip ? 'is a damaged or incomplete gzip' : 'cannot be read';
@@ -60,49 +58,43 @@ export class Source {
 }
 
 /** Unpacks a gzip, or several after one another. What comes before a fault is returned before it is thrown. */
-function createUnpacker(): (part?: Buffer) => AsyncGenerator<Buffer, void> {
+async function* unpack(parts: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
   const gunzip = createGunzip();
   const unpacked: Buffer[] = [];
-  let isGzip: boolean | undefined;
   let fault: Error | undefined;
   gunzip.on('data', (part) => unpacked.push(part));
   gunzip.on('error', (error) => {
     fault = error;
   });
-  return async function* (part) {
-    isGzip ??= part?.[0] === 0x1f && part[1] === 0x8b;
-    if (!isGzip) {
-      if (part) yield part;
-      return;
-    }
-    await new Promise<unknown>((done) =>
-      part ? gunzip.write(part, done) : gunzip.end().once('close', done),
-    );
+  const push = async function* (work: (done: () => void) => void) {
+    await new Promise<void>(work);
     // The last part of the content is emitted after that.
     await new Promise(setImmediate);
     yield* unpacked.splice(0);
     if (fault) throw fault;
   };
+  for await (const part of parts) yield* push((done) => gunzip.write(part, done));
+  yield* push((done) => gunzip.end().once('close', done));
 }
 
-/** The same bytes with a first part that is enough, or with everything before the end or a fault in one part. */
-export async function* withBegin(
-  parts: AsyncIterable<Buffer>,
-  isEnough: (begin: Buffer) => boolean,
-): AsyncGenerator<Buffer, void> {
-  let begin: Buffer | undefined = Buffer.alloc(0);
+/** The beginning of these bytes that is enough, or everything before their end or a fault; and all of them, from the beginning. */
+export async function readBegin(parts: AsyncIterable<Buffer>, isEnough: (begin: Buffer) => boolean) {
+  const rest = parts[Symbol.asyncIterator]();
+  let begin: Buffer = Buffer.alloc(0);
   let fault: unknown;
   try {
-    for await (const part of parts) {
-      if (begin === undefined) yield part;
-      else begin = Buffer.concat([begin, part]);
-      if (begin === undefined || !isEnough(begin)) continue;
-      yield begin;
-      begin = undefined;
+    for (let isRead = false; !isRead; ) {
+      const { value, done } = await rest.next();
+      if (!done) begin = Buffer.concat([begin, value]);
+      isRead = done === true || isEnough(begin);
     }
   } catch (error) {
     fault = error;
   }
-  if (begin?.length) yield begin;
-  if (fault) throw fault;
+  const whole = (async function* () {
+    yield begin;
+    if (fault) throw fault;
+    yield* { [Symbol.asyncIterator]: () => rest };
+  })();
+  return { begin, whole };
 }
