@@ -13,7 +13,7 @@ import { startProxy } from '../stage/proxy.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { repeat, until } from '../stage/until.ts';
-import { linesOf, openFiles, runCommand, startCommand, usersNamed } from './command.ts';
+import { type Ended, lastLine, linesOf, openFiles, runCommand, startCommand, usersNamed } from './command.ts';
 import { type Sent as Change, newSecret } from './receiver.ts';
 
 /** `KILLS=50` is the long form. */
@@ -63,7 +63,11 @@ beforeAll(async () => {
 });
 
 /** Each line of a file that is not a user, and the last line, which repeats the first. */
-const bad = ['{"email":"nobody"}\n', 'no JSON\n'].join('');
+const bad = '{"email":"nobody"}\nno JSON\n';
+
+function expectWhole({ code, stderr }: Ended): void {
+  expect([code, lastLine(stderr)]).toEqual([3, `created ${USERS}, exists 1, refused 2`]);
+}
 
 test(`after ${KILLS} kills of the command, the service and PostgreSQL no user is lost, and none occurs twice`, {
   timeout: KILLS * 20_000,
@@ -90,8 +94,7 @@ test(`after ${KILLS} kills of the command, the service and PostgreSQL no user is
   for (let count = 0; count < KILLS; count += 1) {
     await sleep(randomInt(20, 400));
     if (!running.isRunning()) {
-      const { code, stderr } = await running.ended;
-      expect([code, stderr.split('\n').at(-2)]).toEqual([3, `created ${USERS}, exists 1, refused 2`]);
+      expectWhole(await running.ended);
       running = startNext();
       await sleep(randomInt(150, 400));
     }
@@ -100,10 +103,7 @@ test(`after ${KILLS} kills of the command, the service and PostgreSQL no user is
   await running.ended;
 
   // Each file once more. Its lines have the same results, after any interruption.
-  for (const name of names) {
-    const { code, stderr } = await runCommand(['import', files.pathOf(name)], variables);
-    expect([code, stderr.split('\n').at(-2)]).toEqual([3, `created ${USERS}, exists 1, refused 2`]);
-  }
+  for (const name of names) expectWhole(await runCommand(['import', files.pathOf(name)], variables));
   const exported = await runCommand(['export'], variables);
   const followed = await runCommand(['follow', '--once', '--cursor', files.pathOf('beginning')], variables);
   const stored = linesOf(exported.stdout).map(({ email }) => String(email));
