@@ -159,8 +159,8 @@ function resolveAll(batch: Batch, rows: readonly Row[]): void {
   const rowsByKey = new Map(rows.map((row) => [row.key ?? row.id, row]));
   const found = batch.map((item) => rowsByKey.get(item.key));
   const isDefect = rowsByKey.size > found.filter(Boolean).length;
-  for (const [at, item] of batch.entries()) {
-    const row = found[at];
+  for (const [index, item] of batch.entries()) {
+    const row = found[index];
     if (isDefect) item.reject(new Error('a batch returned a row without the key of a statement'));
     else item.resolve(row ? [row] : []);
   }

@@ -41,13 +41,17 @@ const UNSUPPORTED: Readonly<Record<number, string>> = { 2: 'krb5', 7: 'gss', 8: 
 export class MessageCheck {
   #hasBegun = false;
 
-  /** @returns the end of the message at `at`, of which at least the header has arrived. @throws {UnexpectedMessage} */
-  findEnd(bytes: Buffer, at: number): number {
-    const type = bytes[at] as number;
+  /** @returns the end of the message at `offset`, of which at least the header has arrived. @throws {UnexpectedMessage} */
+  findEnd(bytes: Buffer, offset: number): number {
+    const type = bytes[offset] as number;
     const form = BY_TYPE[type];
-    const length = int32At(bytes, at + 1);
-    const end = at + 1 + length;
-    if (!form || !this.#isDue(form, length) || (end <= bytes.length && !isWellFormed(form, bytes, at, end))) {
+    const length = int32At(bytes, offset + 1);
+    const end = offset + 1 + length;
+    if (
+      !form ||
+      !this.#isDue(form, length) ||
+      (end <= bytes.length && !isWellFormed(form, bytes, offset, end))
+    ) {
       const name = JSON.stringify(String.fromCharCode(type));
       throw new UnexpectedMessage(
         `a message of type ${name} with ${length} bytes is malformed or was not expected`,
@@ -63,11 +67,11 @@ export class MessageCheck {
   }
 }
 
-function isWellFormed({ content: form }: Form, bytes: Buffer, at: number, end: number): boolean {
-  const begin = at + HEADER_BYTES;
+function isWellFormed({ content: form }: Form, bytes: Buffer, offset: number, end: number): boolean {
+  const begin = offset + HEADER_BYTES;
   if (typeof form === 'number') return true;
-  if (bytes[at] === DATA_ROW) return hasFields(bytes, begin, end);
-  if (bytes[at] !== AUTHENTICATION) return form.test(bytes.toString('latin1', begin, end));
+  if (bytes[offset] === DATA_ROW) return hasFields(bytes, begin, end);
+  if (bytes[offset] !== AUTHENTICATION) return form.test(bytes.toString('latin1', begin, end));
   if (end - begin < 4) return false;
   const method = bytes.readInt32BE(begin);
   if (SUPPORTED.includes(method)) return form.test(`${method} ${bytes.toString('latin1', begin + 4, end)}`);
@@ -78,21 +82,21 @@ function isWellFormed({ content: form }: Form, bytes: Buffer, at: number, end: n
 
 /** Each field follows its length, which is -1 for null. The row begins with their number. */
 function hasFields(bytes: Buffer, begin: number, end: number): boolean {
-  let at = begin + 2;
-  for (let left = end < at ? -1 : int32At(bytes, begin) >> 16; left !== 0; left -= 1) {
-    const length = left > 0 && at + 4 <= end ? int32At(bytes, at) : -2;
+  let offset = begin + 2;
+  for (let left = end < offset ? -1 : int32At(bytes, begin) >> 16; left !== 0; left -= 1) {
+    const length = left > 0 && offset + 4 <= end ? int32At(bytes, offset) : -2;
     if (length < -1) return false;
-    at += 4 + Math.max(length, 0);
+    offset += 4 + Math.max(length, 0);
   }
-  return at === end;
+  return offset === end;
 }
 
 /** The same as `readInt32BE`, which creates three numbers on the heap until it is compiled: 15 % of a list's memory. */
-export function int32At(bytes: Buffer, at: number): number {
+export function int32At(bytes: Buffer, offset: number): number {
   return (
-    ((bytes[at] as number) << 24) |
-    ((bytes[at + 1] as number) << 16) |
-    ((bytes[at + 2] as number) << 8) |
-    (bytes[at + 3] as number)
+    ((bytes[offset] as number) << 24) |
+    ((bytes[offset + 1] as number) << 16) |
+    ((bytes[offset + 2] as number) << 8) |
+    (bytes[offset + 3] as number)
   );
 }

@@ -5,14 +5,14 @@ import { DATA_ROW, HEADER_BYTES, int32At, MessageCheck } from './messages.ts';
 /** A row, by the names of its columns. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** A row as PostgreSQL sent it. `at` is the place of its first field, which begins with its length. */
-export type ReceivedRow = { readonly bytes: Buffer; readonly at: number };
+/** A row as PostgreSQL sent it. `offset` is the place of its first field, which begins with its length. */
+export type ReceivedRow = { readonly bytes: Buffer; readonly offset: number };
 
 /** A column of a result. `read` is pg's conversion of a value from its text. */
 export type Column = { readonly name: string; readonly read: (text: string) => unknown };
 
-/** Receives rows: `at` is the place of the first field in `received`. */
-export type RowReceiver = { takeRow(received: Received, at: number): void };
+/** Receives rows: `offset` is the place of the first field in `received`. */
+export type RowReceiver = { takeRow(received: Received, offset: number): void };
 
 const FIELD_COUNT_BYTES = 2;
 
@@ -42,19 +42,19 @@ export function takeRows(stream: NodeJS.ReadableStream, session: MessageReceiver
     // `arrived` was copied into `bytes`. `incomplete` must stay, because rows refer to its memory.
     if (incomplete) freeBytes(arrived);
     const received: Received = { bytes };
-    let [left, at] = [0, 0];
-    while (at + HEADER_BYTES <= bytes.length) {
-      const end = check.findEnd(bytes, at);
+    let [left, offset] = [0, 0];
+    while (offset + HEADER_BYTES <= bytes.length) {
+      const end = check.findEnd(bytes, offset);
       if (end > bytes.length) break;
-      if (bytes[at] === DATA_ROW && session.receiver) {
-        if (left < at) passToPg(bytes.subarray(left, at));
-        session.receiver.takeRow(received, at + HEADER_BYTES + FIELD_COUNT_BYTES);
+      if (bytes[offset] === DATA_ROW && session.receiver) {
+        if (left < offset) passToPg(bytes.subarray(left, offset));
+        session.receiver.takeRow(received, offset + HEADER_BYTES + FIELD_COUNT_BYTES);
         left = end;
       }
-      at = end;
+      offset = end;
     }
-    if (left < at) passToPg(bytes.subarray(left, at));
-    incomplete = at < bytes.length ? bytes.subarray(at) : undefined;
+    if (left < offset) passToPg(bytes.subarray(left, offset));
+    incomplete = offset < bytes.length ? bytes.subarray(offset) : undefined;
   }
 
   // A throw in a listener would end the process.
@@ -71,19 +71,19 @@ export function takeRows(stream: NodeJS.ReadableStream, session: MessageReceiver
   stream.off('data', passToPg);
 }
 
-/** @throws {UnexpectedMessage} if the row whose fields begin at `at` has another number of fields than columns */
-export function checkColumns(columns: readonly Column[], { bytes }: Received, at: number): void {
-  if (bytes.readInt16BE(at - FIELD_COUNT_BYTES) !== columns.length)
+/** @throws {UnexpectedMessage} if the row whose fields begin at `offset` has another number of fields than columns */
+export function checkColumns(columns: readonly Column[], { bytes }: Received, offset: number): void {
+  if (bytes.readInt16BE(offset - FIELD_COUNT_BYTES) !== columns.length)
     throw new UnexpectedMessage('a row does not have the columns of its statement');
 }
 
-/** Reads the row whose fields begin at `at`, in text format. No string is created for a value in ASCII. */
-export function readRow(columns: readonly Column[], received: Received, at: number): Row {
+/** Reads the row whose fields begin at `offset`, in text format. No string is created for a value in ASCII. */
+export function readRow(columns: readonly Column[], received: Received, offset: number): Row {
   const { bytes } = received;
   received.characters ??= bytes.toString('latin1');
   const { characters } = received;
   const row: Record<string, unknown> = {};
-  let begin = at;
+  let begin = offset;
   for (const { name, read } of columns) {
     const length = int32At(bytes, begin);
     begin += 4;
@@ -101,6 +101,6 @@ export function readRow(columns: readonly Column[], received: Received, at: numb
 
 function isAsciiWithin(bytes: Buffer, begin: number, end: number): boolean {
   let bits = 0;
-  for (let at = begin; at < end; at += 1) bits |= bytes[at] as number;
+  for (let offset = begin; offset < end; offset += 1) bits |= bytes[offset] as number;
   return bits < 0x80;
 }

@@ -193,13 +193,15 @@ export class Session extends PostgresClient implements RowReceiver {
     this.query(this as never);
   }
 
-  takeRow(received: Received, at: number): void {
+  takeRow(received: Received, offset: number): void {
     const [head] = this.#sent;
     if (!head) return;
     const { statement, prepared, rows } = head;
-    checkColumns(prepared.columns, received, at);
+    checkColumns(prepared.columns, received, offset);
     const { bytes } = received;
-    rows.push(statement.request.text.isBinary ? { bytes, at } : readRow(prepared.columns, received, at));
+    rows.push(
+      statement.request.text.isBinary ? { bytes, offset } : readRow(prepared.columns, received, offset),
+    );
   }
 
   /** Statements behind one that could not be prepared fail for the same reason. The next use prepares it again. */
