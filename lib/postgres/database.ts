@@ -2,7 +2,7 @@ import type { EventLog } from '../observability/event-log.ts';
 import type { Tracing } from '../observability/telemetry.ts';
 import type { Settings } from '../settings/settings.ts';
 import { createExecutors } from './executors.ts';
-import { type Executors, maxWaitingStatements, type SenderOptions } from './sender.ts';
+import { type Executors, maxWaitingStatements, type SenderOptions } from './retrying-sender.ts';
 import { PostgresHosts } from './sessions/postgres-hosts.ts';
 import { isLeft } from './sessions/session.ts';
 import { SessionPool } from './sessions/session-pool.ts';

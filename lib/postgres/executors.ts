@@ -1,7 +1,7 @@
 import type { Settings } from '../settings/settings.ts';
 import { Batcher } from './batcher.ts';
 import { LockWaiters } from './lock-waiters.ts';
-import type { Executors } from './sender.ts';
+import type { Executors } from './retrying-sender.ts';
 import { engineProfile } from './sessions/engine-profile.ts';
 import type { SessionPool } from './sessions/session-pool.ts';
 

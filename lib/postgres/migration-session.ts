@@ -1,8 +1,8 @@
 import type { RawBuilder } from 'kysely';
 import type { Settings } from '../settings/settings.ts';
 import { compile } from './compile.ts';
-import { DeadSessionWatch } from './sessions/dead-sessions.ts';
 import { type EngineProfile, engineProfile } from './sessions/engine-profile.ts';
+import { DeadSessionWatch } from './sessions/late-or-dead-sessions.ts';
 import { PostgresClient } from './sessions/postgres-client.ts';
 import { PostgresHosts } from './sessions/postgres-hosts.ts';
 

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { compile } from './compile.ts';
-import { Sender } from './sender.ts';
+import { RetryingSender } from './retrying-sender.ts';
 import { reachedTimeLimit, waitedFor } from './sessions/faults.ts';
 import type { ReceivedRow } from './sessions/rows.ts';
 import { nameStatement, type StatementText } from './sessions/statement-text.ts';
@@ -21,7 +21,7 @@ type BatchedStatement<Given extends Values, Row> = { run(given: Given): Promise<
 type Particulars = Omit<StatementText, 'sql' | 'name' | 'keyAt'> & { readonly key?: 'id' | 'key' };
 
 /** Each method prepares a statement of one kind, written with kysely. `summary` is its operation and its table. */
-export class Statements extends Sender {
+export class Statements extends RetryingSender {
   /** A read of one row by a unique value, one of the list `keys`. The row has it as `key` or, without that, as `id`. */
   batchedRead<Row>(
     summary: string,

@@ -65,10 +65,10 @@ const BROKEN_LINES: readonly BrokenLine[] = [
     sentence: 'a valid key is > 255 characters',
   },
   {
-    file: 'lib/postgres/sessions/session-attempts.ts',
+    file: 'lib/postgres/sessions/session-opening.ts',
     line: 'now - this.#lastFailureAt < SECOND_MS ?',
     broken: 'this.hasFailed ?',
-    tests: 'test/engine/session-attempts.test.ts',
+    tests: 'test/engine/session-opening.test.ts',
     sentence: 'while every second attempt to connect fails, at most five attempts per second fail',
   },
   {

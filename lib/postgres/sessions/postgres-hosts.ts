@@ -2,13 +2,13 @@ import { DatabaseEvents } from '../../observability/database-events.ts';
 import type { EventLog } from '../../observability/event-log.ts';
 import { isMissing, ROLE_SETTINGS } from '../../settings/role-settings.ts';
 import type { PostgresServer, Settings } from '../../settings/settings.ts';
-import { DeadSessionWatch } from './dead-sessions.ts';
 import { engineProfile } from './engine-profile.ts';
 import { endsSession, isUnreachable, wasCutOff } from './faults.ts';
+import { DeadSessionWatch } from './late-or-dead-sessions.ts';
 import { connectTimeLimitMs, PostgresClient } from './postgres-client.ts';
 import { Session } from './session.ts';
-import { SessionAttempts } from './session-attempts.ts';
 import type { SessionParameters } from './session-config.ts';
+import { SessionOpening } from './session-opening.ts';
 
 /** A host, and why it could not be asked. For the one to use, `fault` is why the one in use before could not be asked. */
 type HostReport = {
@@ -40,7 +40,7 @@ export class PostgresHosts {
   onOpenFailure = () => {};
   readonly #postgres: Settings['postgres'];
   readonly #isOnly: boolean;
-  readonly #attempts: ReadonlyMap<PostgresServer, SessionAttempts>;
+  readonly #openings: ReadonlyMap<PostgresServer, SessionOpening>;
   readonly #watch: DeadSessionWatch;
   readonly #sessions = new Set<Session>();
   readonly #asking = new Map<PostgresServer, PostgresClient>();
@@ -57,8 +57,8 @@ export class PostgresHosts {
     [this.inUse] = postgres.servers;
     this.#postgres = postgres;
     this.#isOnly = postgres.servers.length === 1;
-    this.#attempts = new Map(
-      postgres.servers.map((host) => [host, new SessionAttempts(() => this.onOpenFailure())]),
+    this.#openings = new Map(
+      postgres.servers.map((host) => [host, new SessionOpening(() => this.onOpenFailure())]),
     );
     this.#watch = new DeadSessionWatch(postgres, () => this.#onSilence());
     if (this.#isOnly) this.#found = { host: this.inUse, acceptsWrites: true };
@@ -66,7 +66,7 @@ export class PostgresHosts {
 
   /** Whether no further session can be opened at the host in use, as far as it is known. */
   get isFull(): boolean {
-    return this.#attemptsAt(this.inUse).hasFailed;
+    return this.#openingAt(this.inUse).hasFailed;
   }
 
   /** The host to use now. @throws why none can be used */
@@ -98,7 +98,7 @@ export class PostgresHosts {
     // PostgreSQL may allow one session only.
     if (this.#sessions.size === 0) await this.#asking.get(found.host)?.endInTime();
     const session = new Session(this.#postgres, found.host, parameters);
-    await this.#attemptsAt(found.host).open(session);
+    await this.#openingAt(found.host).open(session);
     session.once('end', () => this.#onEnd(session));
     // The next session shows whether the host is still there.
     session.on('error', () => this.#forget(session.server));
@@ -138,8 +138,8 @@ export class PostgresHosts {
     if (!this.#isOnly && this.#found?.acceptsWrites !== false) this.#searchOnce().catch(() => {});
   }
 
-  #attemptsAt(host: PostgresServer): SessionAttempts {
-    return this.#attempts.get(host) as SessionAttempts;
+  #openingAt(host: PostgresServer): SessionOpening {
+    return this.#openings.get(host) as SessionOpening;
   }
 
   #searchOnce(): Promise<HostReport> {
@@ -185,7 +185,7 @@ export class PostgresHosts {
   async #openToAsk(host: PostgresServer): Promise<PostgresClient> {
     const session = new PostgresClient(this.#postgres, host);
     session.once('end', () => this.#asking.get(host) === session && this.#asking.delete(host));
-    await this.#attemptsAt(host).open(session);
+    await this.#openingAt(host).open(session);
     this.#asking.set(host, session);
     setTimeout(() => this.#asking.delete(host), ASKING_SESSION_LIFETIME_MS).unref();
     const lastsUntil = ASKING_SESSION_LIFETIME_MS + connectTimeLimitMs(this.#postgres);

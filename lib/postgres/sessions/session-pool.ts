@@ -80,7 +80,7 @@ export class SessionPool implements SessionListener {
   take(executor: SessionExecutor, isRead: boolean): Session | undefined {
     const choice = this.#choose(executor, isRead);
     const session = typeof choice === 'string' ? undefined : choice;
-    // `SessionAttempts` limits attempts while they fail.
+    // `SessionOpening` limits attempts while they fail.
     if (session?.length !== 0) this.#openAnother(executor);
     return session && this.#closeIfUnused(session) ? this.take(executor, isRead) : session;
   }

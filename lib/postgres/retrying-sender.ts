@@ -56,7 +56,7 @@ export type SenderOptions = {
 };
 
 /** Sends single statements within the request's time limit. It alone repeats them after a lost session or a conflict. */
-export class Sender {
+export class RetryingSender {
   readonly retried: Record<RetryReason, number> = {
     connection_lost: 0,
     deadlock: 0,

@@ -8,7 +8,7 @@ const PAUSE_MS = SECOND_MS / MAX_PER_SECOND;
 type Queued = PromiseWithResolvers<void> & { readonly session: PostgresClient };
 
 /** Attempts to connect to one host. Those that wait when an attempt begins share its failure. */
-export class SessionAttempts {
+export class SessionOpening {
   hasFailed = false;
   readonly #onFailure: () => void;
   readonly #queue: Queued[] = [];

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { PostgresClient } from '../../lib/postgres/sessions/postgres-client.ts';
-import { SessionAttempts } from '../../lib/postgres/sessions/session-attempts.ts';
+import { SessionOpening } from '../../lib/postgres/sessions/session-opening.ts';
 
 test('while every second attempt to connect fails, at most five attempts per second fail', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
@@ -14,7 +14,7 @@ test('while every second attempt to connect fails, at most five attempts per sec
     failures.push(performance.now());
     throw new Error('refused');
   };
-  const attempts = new SessionAttempts(() => {});
+  const attempts = new SessionOpening(() => {});
   const openTen = (): Promise<unknown> =>
     Promise.allSettled(
       Array.from({ length: 10 }, () => attempts.open({ openInTime } as PostgresClient)),
