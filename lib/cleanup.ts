@@ -24,11 +24,13 @@ export class Cleanup {
 
   /** `retention`: the days for which changes are kept. */
   constructor(statements: Statements, retention: number) {
-    this.#selectReadOnly = statements.singleRead(
+    this.#selectReadOnly = statements.ownSessionRead(
       'SELECT',
       () => sql`select current_setting('transaction_read_only') = 'on' as is_read_only`,
     );
-    this.#deleteKeys = statements.single('DELETE idempotency_keys', () => deleteExpiredKeys(MAX_KEYS));
+    this.#deleteKeys = statements.ownSessionWrite('DELETE idempotency_keys', () =>
+      deleteExpiredKeys(MAX_KEYS),
+    );
     this.#numbering = new ChangeNumbering(statements);
     this.#changes = new ChangeCleanup(statements, retention);
   }

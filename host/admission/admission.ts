@@ -49,7 +49,11 @@ export class Admissions {
     const options = { inFlight, refusals: this.refusals };
     const others = new Admission({ ...options, isCrowded: () => database.isCrowded('shared') });
     this.#others = others;
-    this.#memoryIntensive = new Admission({ ...options, isCrowded: () => database.isCrowded('own'), others });
+    this.#memoryIntensive = new Admission({
+      ...options,
+      isCrowded: () => database.isCrowded('own-session'),
+      others,
+    });
   }
 
   /** The admission of a request, which has no route if its path has none. */

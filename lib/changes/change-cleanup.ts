@@ -21,7 +21,7 @@ export class ChangeCleanup {
   readonly #delete: PreparedStatement<Span, unknown>;
 
   constructor(statements: Statements, days: number) {
-    this.#read = statements.singleRead(
+    this.#read = statements.ownSessionRead(
       'SELECT user_changes',
       ({ after }) => sql`
         select ${changeColumns}, case when time > now() then 'future'
@@ -29,7 +29,7 @@ export class ChangeCleanup {
         from user_changes where position > ${after}::bigint order by position limit ${sql.lit(MAX_DELETED)}`,
     );
     // The same statement moves `expired`. A reader therefore gets either the change or 410.
-    this.#delete = statements.single(
+    this.#delete = statements.ownSessionWrite(
       'DELETE user_changes',
       ({ from, to, id }) => sql`
         with deleted as (

@@ -28,8 +28,8 @@ export class Changes {
   readonly #reads = new Semaphore(MAX_READS, 'too many read the changes at once');
 
   constructor(statements: Statements) {
-    this.#selectOfAll = statements.singleRead('SELECT user_changes', selectOfAll);
-    this.#selectOfUser = statements.singleRead('SELECT user_changes', selectOfUser);
+    this.#selectOfAll = statements.ownSessionRead('SELECT user_changes', selectOfAll);
+    this.#selectOfUser = statements.ownSessionRead('SELECT user_changes', selectOfUser);
     this.#numbering = new ChangeNumbering(statements);
   }
 

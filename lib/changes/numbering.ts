@@ -86,7 +86,7 @@ export class ChangeNumbering {
     // 7. settling: whether all sequences up to the highest one count as settled. Those that are missing among them are
     //    late: their transactions have not ended. 8. moved: the head with its new position, which becomes visible
     //    together with the changes, and before another instance gets the lock.
-    this.#number = statements.single(
+    this.#number = statements.ownSessionWrite(
       'UPDATE user_changes_head',
       () => sql`
         with feed as materialized (
@@ -135,7 +135,7 @@ export class ChangeNumbering {
         )
         select count(*) as found from candidate`,
     );
-    this.#settle = statements.single(
+    this.#settle = statements.ownSessionWrite(
       'UPDATE user_changes_head',
       () => sql`
         with ${clock}, past as materialized (
@@ -155,7 +155,7 @@ export class ChangeNumbering {
           noted_at = now
         from seen, clock where ${isHead} and (is_missed or now - noted_at > ${MAX_WRITE})`,
     );
-    this.#count = statements.singleRead(
+    this.#count = statements.ownSessionRead(
       'SELECT user_changes_unnumbered',
       () => sql`
         select count(*), greatest(coalesce(extract(epoch from clock_timestamp() - min(time)), 0), 0)::float8 as age

@@ -72,8 +72,8 @@ export class Readiness {
   constructor(database: Database, log?: EventLog) {
     this.#database = database;
     this.#log = log;
-    this.#selectPrivileges = database.statements.singleRead('SELECT', selectPrivileges, 'readiness');
-    this.#openTables = database.statements.singleRead('SELECT', openTables, 'readiness');
+    this.#selectPrivileges = database.statements.ownSessionRead('SELECT', selectPrivileges, 'readiness');
+    this.#openTables = database.statements.ownSessionRead('SELECT', openTables, 'readiness');
   }
 
   /** @throws {Problem} service_unavailable_error, within a second */

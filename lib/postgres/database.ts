@@ -14,7 +14,7 @@ type Options = Pick<SenderOptions, 'latestMigration'> & {
 };
 
 /** The kinds of statements that share sessions, and the kind that has them to itself. */
-const KINDS = { shared: ['batched-read', 'batched-write', 'list'], own: ['single'] } as const;
+const KINDS = { shared: ['batched-read', 'batched-write', 'list'], 'own-session': ['own-session'] } as const;
 
 export class Database {
   readonly statements: Statements;

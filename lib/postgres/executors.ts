@@ -28,22 +28,22 @@ export function createExecutors(settings: Settings['postgres'], pool: SessionPoo
       'batched-read': all,
       'batched-write': all,
       list: all,
-      single: all,
+      'own-session': all,
       'lock-waiters': all,
       readiness,
     };
   }
   const writeSessions = Math.floor((poolSize - READ_SESSIONS) / 3);
-  const singleSessions = poolSize - READ_SESSIONS - writeSessions;
+  const ownSessions = poolSize - READ_SESSIONS - writeSessions;
   const list = pool.createExecutor(READ_SESSIONS, READ_DEPTH);
   const write = pool.createExecutor(writeSessions, WRITE_DEPTH);
-  const single = pool.createExecutor(singleSessions, 1);
+  const ownSession = pool.createExecutor(ownSessions, 1);
   return {
     'batched-read': new Batcher(list, { areWrites: false, maxBatches: READ_BATCHES, poolTimeout }),
     'batched-write': new Batcher(write, { areWrites: true, maxBatches: writeSessions, poolTimeout }),
     list,
-    single,
-    'lock-waiters': new LockWaiters(single, Math.ceil(singleSessions / 3)),
+    'own-session': ownSession,
+    'lock-waiters': new LockWaiters(ownSession, Math.ceil(ownSessions / 3)),
     readiness,
   };
 }

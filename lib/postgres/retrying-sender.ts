@@ -55,7 +55,7 @@ export type SenderOptions = {
   readonly latestMigration?: string | undefined;
 };
 
-/** Sends single statements within the request's time limit. It alone repeats them after a lost session or a conflict. */
+/** Sends statements within the request's time limit. It alone repeats them after a lost session or a conflict. */
 export class RetryingSender {
   readonly retried: Record<RetryReason, number> = {
     connection_lost: 0,
@@ -112,7 +112,8 @@ export class RetryingSender {
     for (;;) {
       if (isStalePlan(fault) && prepared < MAX_PREPARED) prepared += 1;
       // Other statements wait behind it in this session, so it moves to one for waits.
-      else if (name !== 'single' && name !== 'lock-waiters' && isLockTimeout(fault)) name = 'lock-waiters';
+      else if (name !== 'own-session' && name !== 'lock-waiters' && isLockTimeout(fault))
+        name = 'lock-waiters';
       else if (isUnmigrated(fault) && this.#options.latestMigration !== undefined && !isMigrated) {
         isMigrated = await this.isMigrated();
         if (!isMigrated) throw unavailable('the migrations have not run yet', fault);

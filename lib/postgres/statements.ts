@@ -48,32 +48,32 @@ export class Statements extends RetryingSender {
     );
   }
 
-  /** A read of many rows, which stay as they came, for `lib/json`. A read that takes PostgreSQL long is `single`. */
+  /** A read of many rows, which stay as they came, for `lib/json`. A read that takes PostgreSQL long is `own-session`. */
   list<Given extends Values>(
     summary: string,
-    kind: 'list' | 'single',
+    kind: 'list' | 'own-session',
     write: (given: Given) => RawBuilder<unknown>,
   ): PreparedStatement<Given, ReceivedRow> {
     return this.prepare({ summary, kind, isRead: true, isBinary: true }, write);
   }
 
   /** Any other read. It has a session to itself. */
-  singleRead<Given extends Values, Row>(
+  ownSessionRead<Given extends Values, Row>(
     summary: string,
     write: (given: Given) => RawBuilder<Row>,
-    kind: 'single' | 'readiness' = 'single',
+    kind: 'own-session' | 'readiness' = 'own-session',
   ): PreparedStatement<Given, Row> {
     return this.prepare({ summary, kind, isRead: true }, write);
   }
 
   /** Any other write. It has a session to itself. With `limitsLockWaits`, `waitedFor` knows what it waited for. */
-  single<Given extends Values, Row>(
+  ownSessionWrite<Given extends Values, Row>(
     summary: string,
     write: (given: Given) => RawBuilder<Row>,
     options: { readonly limitsLockWaits?: boolean } = {},
   ): PreparedStatement<Given, Row> {
     const limitsLockWaits = this.engine.isPostgres && options.limitsLockWaits === true;
-    return this.prepare({ summary, kind: 'single', isRead: false, limitsLockWaits }, write);
+    return this.prepare({ summary, kind: 'own-session', isRead: false, limitsLockWaits }, write);
   }
 
   /** Whether it reached its time limit while it waited for a row of this table, or, without PostgreSQL's report, for any. */

@@ -61,7 +61,7 @@ export class KeyedCreates {
 
   constructor(statements: Statements) {
     this.#statements = statements;
-    this.#select = statements.singleRead(
+    this.#select = statements.ownSessionRead(
       'SELECT idempotency_keys',
       ({ key }) => sql`
         select held.request, item.created, ${userColumns}

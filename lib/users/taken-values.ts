@@ -43,7 +43,7 @@ export class TakenValues {
   readonly #select: PreparedStatement<UniqueLists, Verdict>;
 
   constructor(statements: Statements) {
-    this.#select = statements.singleRead(
+    this.#select = statements.ownSessionRead(
       'SELECT users',
       ({ id, email, external_id }) => sql`
         with item as materialized (

@@ -57,7 +57,7 @@ export class UserList {
     const { limit, skip, sort, is_active } = query;
     // PostgreSQL reads all rows that `skip` passes over, and all rows between two active users.
     const isLong = limit > MAX_SHORT_PAGE || skip > MAX_SHORT_SKIP || is_active === 'true';
-    const kind = isLong ? 'single' : 'list';
+    const kind = isLong ? 'own-session' : 'list';
     const given = Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [name]));
     const key = [kind, sort, is_active, ...given].join(' ');
     const known = this.#prepared.get(key);

@@ -48,7 +48,7 @@ export function userStatements(statements: Statements) {
     ),
 
     /** Claims a key, too. With the statement of a batch, this took 40 % longer in PostgreSQL. */
-    insertOnce: statements.single<UserInsert & Fingerprint, User>(
+    insertOnce: statements.ownSessionWrite<UserInsert & Fingerprint, User>(
       'INSERT users',
       (given) =>
         writeReturning(

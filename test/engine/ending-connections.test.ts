@@ -35,7 +35,7 @@ const ENDS = [
   { how: 'the connection is closed', event: 'end', end: async () => proxy.endAll() },
 ] as const;
 
-describe.each<Kind>(['list', 'batched-read', 'batched-write', 'single'])(
+describe.each<Kind>(['list', 'batched-read', 'batched-write', 'own-session'])(
   'a statement of the kind %s',
   (kind) => {
     describe.each(ENDS)('that is not sent when $how', ({ event, end }) => {

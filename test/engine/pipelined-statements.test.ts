@@ -172,7 +172,7 @@ test('no session keeps the lock timeout of a statement that waited for a lock', 
   await untilUnderWay(2, opened.database, 10, 30);
   await lock.release();
   await Promise.all(waiting);
-  const alone = statement('single', () => text);
+  const alone = statement('own-session', () => text);
 
   expect(await Promise.all(numbers(5).map(() => alone({})))).toEqual(
     numbers(5).map(() => [{ pg_sleep: '', limit: '0' }]),
@@ -181,7 +181,7 @@ test('no session keeps the lock timeout of a statement that waited for a lock', 
   expect(await shared({})).toEqual([{ pg_sleep: '', limit: '20ms' }]);
 });
 
-test.each<Kind>(['list', 'single'])(
+test.each<Kind>(['list', 'own-session'])(
   'a statement is prepared again after the session has lost it: %s',
   async (kind) => {
     const read = statement(kind, () => sql`select 1 as one`);
@@ -193,7 +193,7 @@ test.each<Kind>(['list', 'single'])(
   },
 );
 
-test.each<Kind>(['batched-read', 'batched-write', 'list', 'single'])(
+test.each<Kind>(['batched-read', 'batched-write', 'list', 'own-session'])(
   'a statement (%s) is refused if the time of its request is up, and is not sent with those of others',
   async (kind) => {
     const warnings: string[] = [];

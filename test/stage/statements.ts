@@ -42,7 +42,7 @@ export function prepare<Given extends Values, Row>(
   statements: Statements,
   summary: string,
   write: (given: Given) => RawBuilder<unknown>,
-  kind: StatementKind = 'single',
+  kind: StatementKind = 'own-session',
 ): Run<Given, Row> {
   const key = kind === 'batched-read' || kind === 'batched-write' ? 'id' : undefined;
   const isRead = summary.startsWith('SELECT');

@@ -4,10 +4,10 @@ import { createHash } from 'node:crypto';
 const NAME_CHARACTERS = 5;
 
 /**
- * Statements share sessions, except those of the kind `single`, which may take long or wait for locks. One statement
+ * Statements share sessions, except those of the kind `own-session`, which may take long or wait for locks. One statement
  * carries out many of the batched kinds. A `list` is a short read of many rows. No load delays `readiness`.
  */
-export type StatementKind = 'batched-read' | 'batched-write' | 'list' | 'single' | 'readiness';
+export type StatementKind = 'batched-read' | 'batched-write' | 'list' | 'own-session' | 'readiness';
 
 /** A statement as it was written. There is one object for each. */
 export type StatementText = {

@@ -72,7 +72,7 @@ export function batchInserts(statements: Statements, isKeyed: boolean) {
       const insert = insertUsers('source', sql`${rows}`, sql`order by source.folded`);
       return writeReturning(before, insert, recorded(statements.engine, 'created', given), { isKeyed });
     };
-    return statements.single<BatchInsert, User | { readonly id: null }>('INSERT users', write, {
+    return statements.ownSessionWrite<BatchInsert, User | { readonly id: null }>('INSERT users', write, {
       limitsLockWaits: isKeyed,
     });
   };
