@@ -47,13 +47,9 @@ export class Admissions {
   constructor({ database, inFlight, log }: AdmissionsOptions) {
     this.refusals = new RefusalCounts(log);
     const options = { inFlight, refusals: this.refusals };
-    const others = new Admission({ ...options, isCrowded: () => database.isCrowded('shared') });
-    this.#others = others;
-    this.#memoryIntensive = new Admission({
-      ...options,
-      isCrowded: () => database.isCrowded('own-session'),
-      others,
-    });
+    this.#others = new Admission({ ...options, isCrowded: () => database.isCrowded('shared') });
+    const isCrowded = () => database.isCrowded('own-session');
+    this.#memoryIntensive = new Admission({ ...options, isCrowded, others: this.#others });
   }
 
   /** The admission of a request, which has no route if its path has none. */

@@ -2,7 +2,7 @@ import type { EventLog } from '../observability/event-log.ts';
 import type { Tracing } from '../observability/telemetry.ts';
 import type { Settings } from '../settings/settings.ts';
 import { createExecutors } from './executors.ts';
-import { type Executors, maxWaitingStatements, type SenderOptions } from './retrying-sender.ts';
+import type { Executors, SenderOptions } from './retrying-sender.ts';
 import { PostgresHosts } from './sessions/postgres-hosts.ts';
 import { isLeft } from './sessions/session.ts';
 import { SessionPool } from './sessions/session-pool.ts';
@@ -21,22 +21,16 @@ export class Database {
   readonly executors: Executors;
   readonly hosts: PostgresHosts;
   readonly #pool: SessionPool;
-  readonly #maxWaiting: number;
 
   /** Opens no session. The first statement does. */
   constructor(settings: Settings['postgres'], { log, tracing, latestMigration }: Options = {}) {
     this.hosts = new PostgresHosts(settings, log);
     this.#pool = new SessionPool(settings, this.hosts);
     this.executors = createExecutors(settings, this.#pool);
-    this.#maxWaiting = maxWaitingStatements(settings);
     const spans = tracing?.createDatabaseSpans(settings.database, () => this.hosts.inUse);
-    const onReadOnly = () => this.hosts.onReadOnly();
-    this.statements = new Statements(settings, {
-      executors: this.executors,
-      onReadOnly,
-      spans,
-      latestMigration,
-    });
+    const { executors, hosts } = this;
+    const onReadOnly = () => hosts.onReadOnly();
+    this.statements = new Statements(settings, { executors, onReadOnly, spans, latestMigration });
   }
 
   /**
@@ -57,7 +51,8 @@ export class Database {
    * the latter may wait for a lock.
    */
   isCrowded(sessions: keyof typeof KINDS): boolean {
-    return KINDS[sessions].some((kind) => this.executors[kind].waitingCount >= this.#maxWaiting / 2);
+    const limit = this.statements.maxWaiting / 2;
+    return KINDS[sessions].some((kind) => this.executors[kind].waitingCount >= limit);
   }
 
   /** Whether PostgreSQL has responded to something else than the readiness check within so many milliseconds. */

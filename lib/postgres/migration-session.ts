@@ -1,7 +1,7 @@
 import type { RawBuilder } from 'kysely';
 import type { Settings } from '../settings/settings.ts';
 import { compile } from './compile.ts';
-import { type EngineProfile, engineProfile } from './sessions/engine-profile.ts';
+import type { EngineProfile } from './sessions/engine-profile.ts';
 import { DeadSessionWatch } from './sessions/late-or-dead-sessions.ts';
 import { PostgresClient } from './sessions/postgres-client.ts';
 import { PostgresHosts } from './sessions/postgres-hosts.ts';
@@ -39,13 +39,11 @@ export type SendSql = <Row>(statement: RawBuilder<Row>) => Promise<readonly Row[
 /** A session for migrations, at the host that accepts writes. */
 export class MigrationSession {
   readonly engine: EngineProfile;
-  readonly #postgres: Settings['postgres'];
   readonly #session: PostgresClient;
   #sent = '';
 
-  private constructor(postgres: Settings['postgres'], session: PostgresClient) {
-    this.engine = engineProfile(postgres);
-    this.#postgres = postgres;
+  private constructor(session: PostgresClient) {
+    this.engine = session.engine;
     this.#session = session;
   }
 
@@ -58,8 +56,8 @@ export class MigrationSession {
     signal?.addEventListener('abort', end, { once: true });
     session.once('end', () => signal?.removeEventListener('abort', end));
     await session.openInTime();
-    new DeadSessionWatch(postgres).add(session);
-    return new MigrationSession(postgres, session);
+    new DeadSessionWatch().add(session);
+    return new MigrationSession(session);
   }
 
   readonly send: SendSql = async (statement) => {
@@ -75,15 +73,11 @@ export class MigrationSession {
   };
 
   /** Asks in another session. The parameters $1 and $2 are the pid and the last text of this one. */
-  async askAside(text: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
-    const asking = new PostgresClient(this.#postgres, this.#session.server);
-    setTimeout(() => asking.abandon(), MAX_ASKING_MS).unref();
-    try {
-      await asking.openInTime();
-      return (await asking.query({ text, values: [this.#session.processID, this.#sent] })).rows;
-    } finally {
-      asking.abandon();
-    }
+  askAside(text: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
+    return this.#session.askAside(MAX_ASKING_MS, async (asking) => {
+      const values = [this.#session.processID, this.#sent];
+      return (await asking.query({ text, values })).rows;
+    });
   }
 
   end(): void {

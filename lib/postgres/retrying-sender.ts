@@ -40,9 +40,7 @@ const SELECT_MIGRATION: StatementText = {
 };
 
 /** Maximum number of statements that wait for an executor. With more, the last ones would reach their time limit. */
-export function maxWaitingStatements({ poolSize }: Pick<Settings['postgres'], 'poolSize'>): number {
-  return poolSize * 32;
-}
+const MAX_WAITING_PER_SESSION = 32;
 
 type RetryReason = 'connection_lost' | 'deadlock' | 'serialization_failure';
 
@@ -63,11 +61,13 @@ export class RetryingSender {
     serialization_failure: 0,
   };
   readonly engine: EngineProfile;
+  readonly maxWaiting: number;
   readonly #settings: Settings['postgres'];
   readonly #options: SenderOptions;
 
   constructor(settings: Settings['postgres'], options: SenderOptions) {
     this.engine = engineProfile(settings);
+    this.maxWaiting = settings.poolSize * MAX_WAITING_PER_SESSION;
     this.#settings = settings;
     this.#options = options;
   }
@@ -98,7 +98,7 @@ export class RetryingSender {
     const { executors, spans } = this.#options;
     const executor = executors[name];
     if (request.deadline <= performance.now()) return Promise.reject(timeLimitReached());
-    if (executor.waitingCount >= maxWaitingStatements(this.#settings))
+    if (executor.waitingCount >= this.maxWaiting)
       return Promise.reject(unavailable('too many requests wait for a connection'));
     return spans ? spans.within(request.text, () => executor.send(request)) : executor.send(request);
   }

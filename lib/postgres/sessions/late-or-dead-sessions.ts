@@ -1,7 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Settings } from '../../settings/settings.ts';
-import { PostgresClient } from './postgres-client.ts';
+import type { PostgresClient } from './postgres-client.ts';
 import { Session } from './session.ts';
 
 const CHECK_INTERVAL_MS = 100;
@@ -27,7 +26,6 @@ const DEAD = 'the connection is dead: PostgreSQL has no statement of it in progr
 
 /** Closes sessions whose connection a network has forgotten without a message to either end: see ../README.md. */
 export class DeadSessionWatch {
-  readonly #postgres: Settings['postgres'];
   readonly #onSilence: () => void;
   readonly #watched = new Set<PostgresClient>();
   #timer: NodeJS.Timeout | undefined;
@@ -36,8 +34,7 @@ export class DeadSessionWatch {
   readonly #check = AsyncResource.bind(() => this.#closeSilent());
 
   /** `onSilence` is called if PostgreSQL cannot be asked. */
-  constructor(postgres: Settings['postgres'], onSilence = () => {}) {
-    this.#postgres = postgres;
+  constructor(onSilence = () => {}) {
     this.#onSilence = onSilence;
   }
 
@@ -64,7 +61,7 @@ export class DeadSessionWatch {
 
   /** Closes those of these suspects that are dead. They are at one host. */
   async #closeDead(suspects: readonly PostgresClient[], since: number): Promise<void> {
-    const idle = await this.#findIdle(suspects).catch(() => undefined);
+    const idle = await findIdle(suspects).catch(() => undefined);
     if (!idle) return this.#onSilence();
     await sleep(READ_DELAY_MS);
     const silent = idle.filter(({ awaitsResponse, heardAt }) => awaitsResponse && heardAt < since);
@@ -75,26 +72,20 @@ export class DeadSessionWatch {
       !session.awaitsResponse && session.heardAt <= since - MAX_SILENCE_MS;
     for (const session of [...this.#watched].filter(isSilent).concat(dead)) session.abandon(DEAD);
   }
+}
 
-  /**
-   * Those that PostgreSQL shows as idle twice. A name may lead to several servers: one that started at another time says
-   * nothing. @throws if PostgreSQL cannot be asked
-   */
-  async #findIdle(suspects: readonly PostgresClient[]): Promise<readonly PostgresClient[]> {
-    const [{ server }] = suspects as readonly [PostgresClient];
-    const asking = new PostgresClient(this.#postgres, server);
-    const limit = setTimeout(() => asking.abandon(), TIME_LIMIT_MS);
-    try {
-      await asking.openInTime();
-      const ofServer = suspects.filter(({ serverStarted }) => serverStarted === asking.serverStarted);
-      const idle = await idleOf(ofServer, asking);
-      if (idle.length > 0) await sleep(BEGIN_DELAY_MS);
-      return await idleOf(idle, asking);
-    } finally {
-      clearTimeout(limit);
-      asking.abandon();
-    }
-  }
+/**
+ * Those that PostgreSQL shows as idle twice. A name may lead to several servers: one that started at another time says
+ * nothing. @throws if PostgreSQL cannot be asked
+ */
+function findIdle(suspects: readonly PostgresClient[]): Promise<readonly PostgresClient[]> {
+  const [first] = suspects as readonly [PostgresClient];
+  return first.askAside(TIME_LIMIT_MS, async (asking) => {
+    const ofServer = suspects.filter(({ serverStarted }) => serverStarted === asking.serverStarted);
+    const idle = await idleOf(ofServer, asking);
+    if (idle.length > 0) await sleep(BEGIN_DELAY_MS);
+    return await idleOf(idle, asking);
+  });
 }
 
 /** With `SET role` PostgreSQL hides the state of a session, but shows its locks. */

@@ -22,9 +22,10 @@ export function connectTimeLimitMs({ poolTimeout }: Pick<Postgres, 'poolTimeout'
 /** pg's client in JavaScript, without what it takes from the environment. Nothing that arrives ends the process. */
 export class PostgresClient extends PgClient {
   readonly server: PostgresServer;
-  protected readonly engine: EngineProfile;
+  readonly settings: Postgres;
+  readonly engine: EngineProfile;
+  readonly parameters: SessionParameters;
   readonly #reported = new Map<string, string>();
-  readonly #postgres: Postgres;
   /** The fault of PostgreSQL or of the connection that ends it. */
   #fault: unknown;
   #abandoned: { readonly reason: unknown } | undefined;
@@ -39,13 +40,14 @@ export class PostgresClient extends PgClient {
   /** When PostgreSQL has shown since then that it runs the statement of the session. */
   seenRunningAt = Number.NEGATIVE_INFINITY;
 
-  constructor(postgres: Postgres, server: PostgresServer, parameters: SessionParameters = SESSION) {
-    const config = sessionConfig(postgres, server, parameters);
+  constructor(settings: Postgres, server: PostgresServer, parameters: SessionParameters = SESSION) {
+    const config = sessionConfig(settings, server, parameters);
     shareKeys();
     super(config);
     this.server = server;
-    this.engine = engineProfile(postgres);
-    this.#postgres = postgres;
+    this.settings = settings;
+    this.engine = engineProfile(settings);
+    this.parameters = parameters;
     // pg would take these from PGOPTIONS and PGREPLICATION.
     Object.assign(this.connectionParameters, { options: config.options, replication: undefined });
     // Waiting statements get the error by themselves. An error without a listener ends the process.
@@ -74,7 +76,7 @@ export class PostgresClient extends PgClient {
   /** Connects and authenticates within the connection time limit. The first statements have the same time again. */
   async openInTime(): Promise<void> {
     const late = Object.assign(new Error('timeout expired'), { code: 'ETIMEDOUT' });
-    const timer = setTimeout(() => this.abandon(late), connectTimeLimitMs(this.#postgres));
+    const timer = setTimeout(() => this.abandon(late), connectTimeLimitMs(this.settings));
     try {
       await super.connect();
       timer.refresh();
@@ -122,9 +124,22 @@ export class PostgresClient extends PgClient {
 
   /** The value of a setting. If PostgreSQL does not respond within the connection time limit, the session is closed. */
   async show(setting: string): Promise<string> {
-    const timer = setTimeout(() => this.abandon(), connectTimeLimitMs(this.#postgres));
+    const timer = setTimeout(() => this.abandon(), connectTimeLimitMs(this.settings));
     const { rows } = await this.query(`show ${setting}`).finally(() => clearTimeout(timer));
     return String(rows[0]?.[setting]);
+  }
+
+  /** Asks over another session at the same host, which lasts for so many milliseconds at most. */
+  async askAside<Answer>(maxMs: number, ask: (asking: PostgresClient) => Promise<Answer>): Promise<Answer> {
+    const asking = new PostgresClient(this.settings, this.server);
+    const timer = setTimeout(() => asking.abandon(), maxMs);
+    try {
+      await asking.openInTime();
+      return await ask(asking);
+    } finally {
+      clearTimeout(timer);
+      asking.abandon();
+    }
   }
 
   /** Whether a statement was sent whose response has not arrived. */

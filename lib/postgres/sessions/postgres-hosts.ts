@@ -2,7 +2,6 @@ import { DatabaseEvents } from '../../observability/database-events.ts';
 import type { EventLog } from '../../observability/event-log.ts';
 import { isMissing, ROLE_SETTINGS } from '../../settings/role-settings.ts';
 import type { PostgresServer, Settings } from '../../settings/settings.ts';
-import { engineProfile } from './engine-profile.ts';
 import { endsSession, isUnreachable, wasCutOff } from './faults.ts';
 import { DeadSessionWatch } from './late-or-dead-sessions.ts';
 import { connectTimeLimitMs, PostgresClient } from './postgres-client.ts';
@@ -60,7 +59,7 @@ export class PostgresHosts {
     this.#openings = new Map(
       postgres.servers.map((host) => [host, new SessionOpening(() => this.onOpenFailure())]),
     );
-    this.#watch = new DeadSessionWatch(postgres, () => this.#onSilence());
+    this.#watch = new DeadSessionWatch(() => this.#onSilence());
     if (this.#isOnly) this.#found = { host: this.inUse, acceptsWrites: true };
   }
 
@@ -123,7 +122,7 @@ export class PostgresHosts {
   /** Where the service cannot set what its sessions need, the role should have it. An engine may not know a setting. */
   async #checkRole(session: Session): Promise<void> {
     const now = performance.now();
-    if (engineProfile(this.#postgres).hasOwnSessions || now - this.#roleCheckedAt < ROLE_CHECK_MS) return;
+    if (session.engine.hasOwnSessions || now - this.#roleCheckedAt < ROLE_CHECK_MS) return;
     this.#roleCheckedAt = now;
     const missing: string[] = [];
     for (const name of Object.keys(ROLE_SETTINGS)) {

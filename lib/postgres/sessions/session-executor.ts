@@ -82,7 +82,7 @@ export class SessionExecutor implements Executor {
     session.usedBy = this;
     const limit = findLockTimeout(statement.request) ?? this.lockTimeout;
     try {
-      session.send(statement, limit === session.lockTimeout ? undefined : (limit ?? '0'));
+      session.send(statement, limit === session.parameters.lock_timeout ? undefined : (limit ?? '0'));
     } catch (fault) {
       // A defect of one statement. Others of the queue may be sent after a response, where a throw would end the process.
       statement.reject(fault);

@@ -1,13 +1,11 @@
 import type { FieldDef } from 'pg';
 import { serialize } from 'pg-protocol';
-import type { PostgresServer, Settings } from '../../settings/settings.ts';
 import { atEndOfPass } from './end-of-pass.ts';
 import { endsSession, isIdleTimeout, isStalePlan, UnexpectedMessage, withCode } from './faults.ts';
 import { encodeParameter } from './parameters.ts';
 import type { PendingStatement } from './pending-statement.ts';
 import { PostgresClient } from './postgres-client.ts';
 import { type Column, checkColumns, type Received, type Row, type RowReceiver, readRow } from './rows.ts';
-import type { SessionParameters } from './session-config.ts';
 import { nameStatement, type StatementText } from './statement-text.ts';
 
 /** The states of a session. `SessionPool` has their diagram. */
@@ -53,13 +51,11 @@ const MAX_SEEN_MS = 5000;
 export class Session extends PostgresClient implements RowReceiver {
   /** Only `SessionPool.move` changes it. */
   state: SessionState = 'opening';
-  readonly lockTimeout: string | undefined;
   readonly openedAt = Date.now();
   /** Time of the last response (`Date.now()`). */
   respondedAt = Date.now();
   /** The executor of the statements in progress. */
   usedBy: unknown;
-  readonly #seesEndOfClient: boolean;
   #listener: SessionListener | undefined;
   readonly #prepared = new Map<SessionText, Prepared>();
   readonly #sent: Sent[] = [];
@@ -67,12 +63,6 @@ export class Session extends PostgresClient implements RowReceiver {
   #messages: Buffer[] = [];
   #unwritten = 0;
   #isSubmitted = false;
-
-  constructor(settings: Settings['postgres'], server: PostgresServer, parameters: SessionParameters) {
-    super(settings, server, parameters);
-    this.lockTimeout = parameters.lock_timeout;
-    this.#seesEndOfClient = !this.engine.isPostgres && settings.pooler === 'none';
-  }
 
   /** The session is open, and may be used. Its rows are those of statements from now on. */
   join(listener: SessionListener): void {
@@ -140,7 +130,7 @@ export class Session extends PostgresClient implements RowReceiver {
     };
     if (statement.request.text.isRead) close();
     else setTimeout(close, MAX_UNSEEN_MS).unref();
-    if (this.#seesEndOfClient) this.connection.stream.end();
+    if (!this.engine.isPostgres && this.settings.pooler === 'none') this.connection.stream.end();
   }
 
   #prepare(text: SessionText): Prepared {
