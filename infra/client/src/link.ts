@@ -28,9 +28,8 @@ export function findLink(header: string, relation: string): string | undefined {
     const parameters = new Map<string, string>();
     for (let found = take(PARAMETER); found; found = take(PARAMETER)) {
       const [, name = '', value = ''] = found;
-      const text = value.startsWith('"') ? value.slice(1, -1).replace(/\\(.)/g, '$1') : value;
       // If a parameter is repeated, the first one counts.
-      if (!parameters.has(name.toLowerCase())) parameters.set(name.toLowerCase(), text);
+      if (!parameters.has(name.toLowerCase())) parameters.set(name.toLowerCase(), value.replaceAll('"', ''));
     }
     const relations = (parameters.get('rel') ?? '').toLowerCase().split(/\s+/);
     // A link with an anchor is about another resource.

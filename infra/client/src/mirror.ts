@@ -1,6 +1,6 @@
 import type { Signal } from './answers.ts';
 import { MAX_IDS } from './checks.ts';
-import type { Change } from './feed.ts';
+import type { Change, FeedOptions } from './feed.ts';
 import type { User } from './operations.ts';
 import { isProblem } from './problem.ts';
 import { sleep } from './time-limit.ts';
@@ -20,11 +20,9 @@ export type Mirror = {
   keep(cursor: string): Awaitable<void>;
 };
 
-type MirrorOptions = Signal & {
+type MirrorOptions = Pick<FeedOptions, 'signal' | 'wait'> & {
   /** Whether to continue for ever. Otherwise it ends when the copy is up to date. */
   readonly follow?: boolean;
-  /** Maximum number of seconds for which a request waits for changes, from 1 to 20. The default is 15. */
-  readonly wait?: number;
   /** Whether a copy with users may become empty, because the service has none. */
   readonly allowEmpty?: boolean;
 };

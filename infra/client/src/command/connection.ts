@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { VERSION } from '../checks.ts';
-import { clientCredentials, type TokenSource } from '../client-credentials.ts';
+import { clientCredentials } from '../client-credentials.ts';
 import { isAddress } from '../problem.ts';
 import { isEndOfWait, type RetryOptions } from '../retries.ts';
-import { createUsers, type Users } from '../users.ts';
+import { createUsers, type Users, type UsersOptions } from '../users.ts';
 import { EXIT, Failure, isMissing, reasonOf } from './failure.ts';
 
 /** The settings of the command. An empty value counts as unset. */
 export type Variables = Readonly<Record<string, string | undefined>>;
 
 /** Where the service is, and the source of the tokens. */
-type Service = { readonly url: string; readonly token: TokenSource };
+type Service = Pick<UsersOptions, 'url' | 'token'>;
 
 /** The file in which `npm run dev` of this clone keeps the address of its service, and a token. */
 const DEVELOPMENT = fileURLToPath(new URL('../../../../.data/development.json', import.meta.url));
