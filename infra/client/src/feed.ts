@@ -1,10 +1,9 @@
 import type { Client } from 'openapi-fetch';
-import { type Signal, succeeded, type Taken } from './answers.ts';
 import { MAX_CHANGES, MAX_WAIT_SECONDS } from './checks.ts';
 import { nextQuery } from './link.ts';
 import { WrongValue } from './problem.ts';
 import type { components, paths } from './schema.ts';
-import { unexpected } from './service-response.ts';
+import { type Signal, succeeded, type Taken, unexpected } from './service-response.ts';
 import { sleep } from './time-limit.ts';
 
 /** A change of a user, a CloudEvent. */

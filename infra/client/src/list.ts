@@ -1,11 +1,10 @@
 import type { Client } from 'openapi-fetch';
-import { type Signal, succeeded, type Taken } from './answers.ts';
 import { DEFAULT_LIST_LIMIT } from './checks.ts';
 import { nextQuery } from './link.ts';
 import type { User } from './operations.ts';
 import { isObject, WrongValue } from './problem.ts';
 import type { paths } from './schema.ts';
-import { unexpected } from './service-response.ts';
+import { type Signal, succeeded, type Taken, unexpected } from './service-response.ts';
 
 const LIST = '/api/v1/users/';
 type ListQuery = NonNullable<paths[typeof LIST]['get']['parameters']['query']>;

@@ -1,8 +1,8 @@
-import type { Signal } from './answers.ts';
 import { MAX_IDS } from './checks.ts';
 import type { Change, FeedOptions } from './feed.ts';
 import type { User } from './operations.ts';
 import { isProblem } from './problem.ts';
+import type { Signal } from './service-response.ts';
 import { sleep } from './time-limit.ts';
 import type { Users } from './users.ts';
 

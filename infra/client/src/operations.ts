@@ -1,10 +1,9 @@
 import type { Client } from 'openapi-fetch';
-import { type Signal, succeeded, type Taken } from './answers.ts';
 import { LEFT_BY_NULL, READ_ONLY } from './checks.ts';
 import { isProblem, WrongValue } from './problem.ts';
 import { refuseWrongAttempts, wasSentAgain } from './retries.ts';
 import type { components, paths } from './schema.ts';
-import { unexpected } from './service-response.ts';
+import { type Signal, succeeded, type Taken, unexpected } from './service-response.ts';
 import { sleep } from './time-limit.ts';
 
 /** A user, as in a response. */

@@ -42,7 +42,7 @@ export function sendAgain(
       const receive = async (signal: AbortSignal) =>
         withContent(await send(() => new Request(request, { signal, ...content }), request));
       const answer = await withTimeLimit(timeout, request.signal, receive).catch((error: unknown) => {
-        if (attempt === most || request.signal?.aborted || isRefusedToken(error)) throw error;
+        if (attempt === most || isRefusedToken(error)) throw error;
         return undefined;
       });
       if (answer && isEndOfWait(request.url, answer, performance.now() - begin)) {

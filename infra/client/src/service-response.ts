@@ -1,8 +1,28 @@
 import type { MiddlewareCallbackParams } from 'openapi-fetch';
 import { tokensOf } from './authorize.ts';
 import { Problem as isProblem, OPERATIONS } from './checks.ts';
-import { type Problem, UnexpectedAnswer, WrongValue } from './problem.ts';
+import { type Problem, ProblemError, UnexpectedAnswer, WrongValue } from './problem.ts';
 import { parseJson } from './response-content.ts';
+
+/** Ends a request, or a sequence of requests. */
+export type Signal = { readonly signal?: AbortSignal };
+
+/** The result of a request. */
+export type Taken<Data> = { readonly data: Data; readonly response: Response };
+
+type Answer<Data> = { readonly data?: Data; readonly error?: unknown; readonly response: Response };
+
+/**
+ * @throws {ProblemError} unless the request was successful
+ */
+export async function succeeded<Data>(
+  call: Answer<Data> | Promise<Answer<Data>>,
+): Promise<Taken<NonNullable<Data>>> {
+  const { data, error, response } = await call;
+  if (response.ok) return { data: data as NonNullable<Data>, response };
+  // The name of the header is a setting of the service. This is its default.
+  throw new ProblemError(error as Problem, response.headers.get('x-request-id') ?? undefined);
+}
 
 type Call = MiddlewareCallbackParams;
 /** A check of a schema, and the faults that it found last. */

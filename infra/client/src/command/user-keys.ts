@@ -1,5 +1,4 @@
-import type { Signal } from '../answers.ts';
-import { faultOfParameter } from '../service-response.ts';
+import { faultOfParameter, type Signal } from '../service-response.ts';
 import type { User, Users } from '../users.ts';
 
 /** The members by which a user is found. */
