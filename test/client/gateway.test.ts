@@ -564,7 +564,7 @@ test.each(['"1-gzip"', 'W/"1;br"'])('the version of the entity tag %s is "1"', a
 });
 
 test.each<[string, typeof respond | RawResponse]>([
-  ['a redirect', answer(302, '', { location: 'https://elsewhere.example.com/' })],
+  ['a redirect', answer(302, '', { location: 'https://elsewhere.example.com/?key=out-of-the-token' })],
   ['a page', html(200, `<h1>${TOKEN}</h1>`)],
   ['a page for everything that is not found', html(404)],
   // A list without users may be right, but not the changes.
