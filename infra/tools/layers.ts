@@ -27,7 +27,7 @@ const ROWS: readonly Readonly<Record<string, number>>[] = [
   { 'lib/lambda.ts': 120, 'lib/openapi': 460 },
   { handlers: 330 },
   { host: 2930 },
-  { 'infra/client': 5030 },
+  { 'infra/client': 5020 },
   { infra: 2100 },
   { test: 43990 },
 ];
