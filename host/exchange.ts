@@ -48,7 +48,7 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
     this.#connection = parts.connections.of(request.socket);
     this.#parts = parts;
     this.#handler = fault ? createRefusingHandler(parts.service, fault) : handler;
-    this.#admission = route?.kind === 'probe' ? undefined : parts.admissions.of(route, this);
+    this.#admission = route?.isProbe ? undefined : parts.admissions.of(route, this);
   }
 
   /** Counts the request, and lets it wait for the earlier ones. Ignores it if the connection is closing. */

@@ -4,8 +4,7 @@ import type { Settings } from '../lib/settings/settings.ts';
 
 /**
  * Maximum number of connections that wait to be accepted; the system may set a lower limit. With more, clients have
- * disconnected when they are accepted: test/overload/README.md has the figures. With fewer, not all of a thousand callers
- * could connect again at once after a short outage.
+ * disconnected when they are accepted (test/overload/README.md). With fewer, a thousand callers could not connect at once.
  */
 const BACKLOG = 1024;
 

@@ -2,12 +2,11 @@ import * as z from 'zod';
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { createProbeReply } from '../../lib/http/reply.ts';
 
-/** Reports that the process runs. */
 export const health = endpoint(
   {
     operationId: 'health',
     summary: 'Whether the process runs',
-    kind: 'probe',
+    isProbe: true,
     needs: 'nothing',
     method: 'GET',
     path: '/health',

@@ -7,7 +7,7 @@ export const ready = endpoint(
   {
     operationId: 'ready',
     summary: 'Whether the service can answer requests',
-    kind: 'probe',
+    isProbe: true,
     needs: 'readiness',
     method: 'GET',
     path: '/ready',

@@ -5,12 +5,10 @@ import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { hasLongPage } from '../../lib/users/list-query.ts';
 import { USERS_PATH } from '../../lib/users/user.ts';
 
-/** Reads the changes of all users in their order, and waits for them. */
 export const listChanges = endpoint(
   {
     operationId: 'listChanges',
     summary: 'Read the changes of all users, oldest first',
-    kind: 'operation',
     needs: 'changes',
     method: 'GET',
     path: `${USERS_PATH}/changes`,

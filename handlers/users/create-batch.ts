@@ -9,12 +9,10 @@ import { itemRepeated, itemsTaken } from '../../lib/users/refusals.ts';
 import { USERS_PATH } from '../../lib/users/user.ts';
 import { logCreated } from '../../lib/users/users.ts';
 
-/** Stores up to 100 users by one statement. */
 export const createUsers = endpoint(
   {
     operationId: 'createUsers',
     summary: 'Create up to 100 users',
-    kind: 'operation',
     needs: 'users',
     method: 'POST',
     path: `${USERS_PATH}/batch`,

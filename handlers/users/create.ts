@@ -7,12 +7,10 @@ import { USERS_PATH, UserCreate } from '../../lib/users/user.ts';
 import { createdUserReply } from '../../lib/users/user-reply.ts';
 import { logCreated } from '../../lib/users/users.ts';
 
-/** Stores a user with a new id. The user is active. */
 export const createUser = endpoint(
   {
     operationId: 'createUser',
     summary: 'Create a user',
-    kind: 'operation',
     needs: 'users',
     method: 'POST',
     path: `${USERS_PATH}/`,

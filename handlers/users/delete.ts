@@ -5,12 +5,10 @@ import { noSuchUser } from '../../lib/users/refusals.ts';
 import { SIBLINGS_OF_USER, USERS_PATH, UserPath } from '../../lib/users/user.ts';
 import { deletedUserReply } from '../../lib/users/user-reply.ts';
 
-/** Deletes a user for ever. */
 export const deleteUser = endpoint(
   {
     operationId: 'deleteUser',
     summary: 'Delete a user',
-    kind: 'operation',
     needs: 'users',
     method: 'DELETE',
     path: `${USERS_PATH}/{user_id}`,

@@ -4,12 +4,10 @@ import { noSuchUser } from '../../lib/users/refusals.ts';
 import { SIBLINGS_OF_USER, USERS_PATH, UserPath } from '../../lib/users/user.ts';
 import { userReply } from '../../lib/users/user-reply.ts';
 
-/** Reads one user. */
 export const getUser = endpoint(
   {
     operationId: 'getUser',
     summary: 'Read a user',
-    kind: 'operation',
     needs: 'users',
     method: 'GET',
     path: `${USERS_PATH}/{user_id}`,

@@ -3,12 +3,10 @@ import { hasLongPage, UserListQuery } from '../../lib/users/list-query.ts';
 import { USERS_PATH } from '../../lib/users/user.ts';
 import { userListReply } from '../../lib/users/user-reply.ts';
 
-/** Lists the users that match the filters, page by page. */
 export const listUsers = endpoint(
   {
     operationId: 'listUsers',
     summary: 'List users, oldest first by default',
-    kind: 'operation',
     needs: 'users',
     method: 'GET',
     path: `${USERS_PATH}/`,

@@ -5,12 +5,10 @@ import { emailTaken, noSuchUser, valuesTaken } from '../../lib/users/refusals.ts
 import { SIBLINGS_OF_USER, USERS_PATH, UserPath, UserUpdate } from '../../lib/users/user.ts';
 import { userReply } from '../../lib/users/user-reply.ts';
 
-/** Updates the given fields of a user, and no others. */
 export const updateUser = endpoint(
   {
     operationId: 'updateUser',
     summary: 'Change some fields of a user',
-    kind: 'operation',
     needs: 'users',
     method: 'PATCH',
     path: `${USERS_PATH}/{user_id}`,

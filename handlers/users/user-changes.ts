@@ -5,12 +5,10 @@ import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { hasLongPage } from '../../lib/users/list-query.ts';
 import { USERS_PATH, UserPath } from '../../lib/users/user.ts';
 
-/** Reads the changes of one user, also after its deletion. */
 export const listUserChanges = endpoint(
   {
     operationId: 'listUserChanges',
     summary: 'Read the changes of a user, oldest first',
-    kind: 'operation',
     needs: 'changes',
     method: 'GET',
     path: `${USERS_PATH}/{user_id}/changes`,

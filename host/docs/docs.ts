@@ -86,7 +86,6 @@ function served(
     {
       operationId: path.slice(1) || 'index',
       summary: 'Documentation',
-      kind: 'operation',
       needs: 'nothing',
       method: 'GET',
       path,

@@ -2,8 +2,8 @@ import * as z from 'zod';
 import type { ValueFault } from '../http/problem.ts';
 import { integerParameter, textParameter } from '../http/query-parameters.ts';
 import { MAX_HEAD_LENGTH, NO_NUL_PATTERN } from '../text.ts';
+import { MAX_PAGE_SIZE } from '../users/user.ts';
 import { parseChangeCursor } from './change-cursor.ts';
-import { MAX_PAGE_SIZE } from './changes-reply.ts';
 
 /** The rule for a cursor, which belongs to one feed. */
 const CURSOR = 'must be a cursor from a Link header of this path';

@@ -6,10 +6,8 @@ import { isoTime } from '../json/iso-time.ts';
 import { MAX_HEAD_LENGTH, NO_NUL_PATTERN, Timestamp, Uuid } from '../text.ts';
 import { CHANGE_TYPES } from '../users/change-recording.ts';
 import { updatedFields } from '../users/fields.ts';
-import { USERS_PATH } from '../users/user.ts';
+import { MAX_PAGE_SIZE, USERS_PATH } from '../users/user.ts';
 import { type ChangeRow, idOf } from './change.ts';
-
-export const MAX_PAGE_SIZE = 1000;
 
 /** As many as the bits of `changed` in PostgreSQL. */
 const MAX_FIELDS = 15;

@@ -24,7 +24,7 @@ export type CheckedRequest = {
  * existence (404), preconditions (412) and conflicts (409).
  *
  * There is no promise unless a new token must be verified or a body must be received. The statement of an admitted request
- * is therefore queued before admission decides about the next request. With promises it admitted 25 or 33 instead of 17.
+ * is therefore queued before admission decides about the next request.
  */
 export function checkRequest(
   route: Route,

@@ -15,8 +15,8 @@ export type Route = RequestSchemas &
     readonly path: `/${string}`;
     /** For a path that ends in a parameter: the methods of other paths at this place, by their last segment. */
     readonly siblings?: Readonly<Record<string, { readonly methods: readonly string[] }>>;
-    /** An orchestrator calls a probe. A probe is not counted as a request in flight, and has no span. */
-    readonly kind: 'operation' | 'probe';
+    /** Whether an orchestrator calls it. A probe is not counted as a request in flight, and has no span. */
+    readonly isProbe?: true;
     /**
      * Whether `If-Match` and `If-None-Match` are evaluated (RFC 9110 section 13): those of a read against the `ETag` of
      * its reply, those of a write by the statement that writes.

@@ -2,10 +2,7 @@ import { type Piece, pieceOf } from './json-writer.ts';
 
 const DAY_MS = 86_400_000;
 
-/**
- * Number of days whose text is cached. A day beyond them takes 1 microsecond. When the text of a minute was cached, a get
- * of any of 100,000 users cost the server 9 % more.
- */
+/** Number of days whose text is cached. A day beyond them takes 1 microsecond. */
 const MAX_REMEMBERED_DAYS = 256;
 
 const ZERO = 0x30;

@@ -79,7 +79,7 @@ export function openApiDocument(declared: readonly Route[], settings: Documented
 }
 
 function operationOf(route: Route, routes: readonly Route[], settings: DocumentedSettings) {
-  const { operationId, summary, kind, path, role, params, query, headers, conditional } = route;
+  const { operationId, summary, isProbe, path, role, params, query, headers, conditional } = route;
   const requestBody = requestBodyOf(route);
   return {
     operationId,
@@ -87,7 +87,7 @@ function operationOf(route: Route, routes: readonly Route[], settings: Documente
     description:
       role === 'public' ? 'Needs no token.' : `Requires the role \`${role}\` or \`api.superuser\`.`,
     // The resource: `/api/v{version}/{resource}/…`.
-    tags: [kind === 'probe' ? 'probes' : (path.split('/')[3] ?? '')],
+    tags: [isProbe ? 'probes' : (path.split('/')[3] ?? '')],
     security: role === 'public' ? [] : [{ oauth2: [role] }],
     requestParams: {
       ...(params && { path: params }),

@@ -35,10 +35,7 @@ export function ignoreTaken(fault: unknown): undefined {
     throw fault;
 }
 
-/**
- * Finds the values for which users cannot be written, and refuses their writes. One statement serves a single user and a
- * batch. A statement for one user alone was five times as fast in PostgreSQL, but only a refused write sends it.
- */
+/** Finds the values for which users cannot be written, and refuses their writes. One statement serves a user and a batch. */
 export class TakenValues {
   readonly #select: PreparedStatement<UniqueLists, Verdict>;
 

@@ -5,9 +5,9 @@ import { USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { startBrowser } from './browser.ts';
 
-const operations = endpoints.map(({ route: { operationId, kind } }) => ({
+const operations = endpoints.map(({ route: { operationId, isProbe } }) => ({
   operationId,
-  tag: kind === 'probe' ? 'probes' : 'users',
+  tag: isProbe ? 'probes' : 'users',
 }));
 
 let issuer: TokenIssuer;
