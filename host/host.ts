@@ -1,6 +1,5 @@
 import type { AddressInfo } from 'node:net';
 import { endpoints } from '../handlers/index.ts';
-import type { EventLog } from '../lib/observability/event-log.ts';
 import { LineWriter } from '../lib/observability/line-writer.ts';
 import { redactedCause } from '../lib/observability/redaction.ts';
 import { startReporting } from '../lib/observability/reporting.ts';
@@ -28,12 +27,9 @@ export type Host = Awaited<ReturnType<typeof startHost>>;
  * @throws an error with code EADDRINUSE or EACCES if it cannot listen
  */
 export async function startHost(settings: Settings, { logTo }: { logTo?: number } = {}) {
-  const reporting = Promise.withResolvers<EventLog>();
-  const onResumed = (count: number) =>
-    void reporting.promise.then((log) => log.error('log_lines_dropped', { count }));
-  const lines = new LineWriter({ descriptor: logTo, onResumed });
+  const lines = new LineWriter(logTo);
   const { log, telemetry } = await startReporting(settings, lines.write);
-  reporting.resolve(log);
+  lines.onResumed = (count) => log.error('log_lines_dropped', { count });
   const service = composeService({ settings, log, tracing: telemetry?.tracing });
   const inFlight = new RequestsInFlight();
   const admissions = new Admissions({ database: service.database, inFlight, log });

@@ -13,7 +13,6 @@ export const health = endpoint(
     role: 'public',
     success: 200,
     reply: createProbeReply(z.literal('healthy')),
-    problems: [],
   },
   () => ({ status: 'healthy' as const }),
 );

@@ -14,7 +14,6 @@ export const ready = endpoint(
     role: 'public',
     success: 200,
     reply: createProbeReply(z.literal('ready')),
-    problems: [],
   },
   async (_, { readiness }) => {
     await readiness.check();

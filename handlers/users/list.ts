@@ -15,7 +15,6 @@ export const listUsers = endpoint(
     query: UserListQuery,
     success: 200,
     reply: userListReply,
-    problems: [],
   },
   ({ query }, { userList }) => userList.read(query),
 );

@@ -7,6 +7,6 @@ const STANDARD_ERROR = 2;
 
 // Runs the pending migrations, for deployments with SVC_POSTGRES_MIGRATE=false.
 await runCommand((settings) => {
-  const log = createEventLog(settings, new LineWriter({ descriptor: STANDARD_ERROR }).write);
+  const log = createEventLog(settings, new LineWriter(STANDARD_ERROR).write);
   return runMigrations(settings.postgres, undefined, log);
 }, 'The database is migrated.');

@@ -139,7 +139,10 @@ async function untilReady({ checkReadiness }: Host, { postgres }: Settings): Pro
   const since = performance.now();
   let reported: string | undefined;
   for (; ; await pause(50, undefined, { signal: leaving.signal })) {
-    const cause = await checkReadiness().then(() => undefined, reasonOf);
+    const cause = await checkReadiness().then(
+      () => undefined,
+      ({ message }: Error) => message,
+    );
     if (cause === undefined) return;
     const waited = performance.now() - since;
     if (waited > readyLimit)
@@ -150,11 +153,6 @@ async function untilReady({ checkReadiness }: Host, { postgres }: Settings): Pro
       process.stdout.write(`  waiting for PostgreSQL at ${servers}: ${cause}\n`);
     }
   }
-}
-
-function reasonOf({ message, cause }: Error): string {
-  // A connection attempt to several addresses has no message of its own.
-  return cause instanceof AggregateError ? `not ready: ${cause.errors.map(messageOf).join(', ')}` : message;
 }
 
 // Expected errors explain themselves in their message. The stack matters only for a defect.

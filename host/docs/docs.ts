@@ -108,7 +108,6 @@ function served(
           },
         },
       },
-      problems: [],
     },
     async () => (await built.fetch(await findTokenUrl())) as Served,
   );

@@ -30,7 +30,7 @@ export type Route = RequestSchemas &
     // biome-ignore lint/suspicious/noExplicitAny: a reply takes what its own endpoint returns, which endpoint() checks
     readonly reply: Reply<any>;
     /** The functions that make its own refusals. Those of its checks are not listed. */
-    readonly problems: readonly (() => Problem)[];
+    readonly problems?: readonly (() => Problem)[];
   };
 
 /**

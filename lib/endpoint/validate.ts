@@ -5,23 +5,16 @@ import { detailOf, pointerTo, valuesNotAllowed } from '../http/value-faults.ts';
 import { readQuery } from './query-values.ts';
 import { parseBody } from './request-body.ts';
 
+type Part = 'headers' | 'params' | 'query' | 'body';
+
+export type RequestValues = Readonly<Record<Part, unknown>>;
+
 /** The schemas of a request's values. Those of header fields have the documented names. */
-export type RequestSchemas = {
-  readonly headers?: z.ZodObject | undefined;
-  readonly params?: z.ZodObject | undefined;
-  readonly query?: z.ZodObject | undefined;
-  readonly body?: z.ZodObject | undefined;
+export type RequestSchemas = { readonly [Name in Part]?: z.ZodObject | undefined } & {
   /** Finds faults that only path and query together show. They are reported beside all others. */
   readonly acrossPathAndQuery?:
     | ((path: GivenValues, query: GivenValues) => readonly ValueFault[])
     | undefined;
-};
-
-export type RequestValues = {
-  readonly headers: unknown;
-  readonly params: unknown;
-  readonly query: unknown;
-  readonly body: unknown;
 };
 
 type GivenValues = Readonly<Record<string, string | undefined>>;

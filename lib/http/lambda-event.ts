@@ -12,14 +12,9 @@ export type InvocationEvent = {
   readonly rawQueryString?: string | null | undefined;
   readonly queryStringParameters?: Texts | null | undefined;
   readonly headers?: Texts | null | undefined;
-  readonly requestContext?: RequestContext | null | undefined;
+  readonly requestContext?: { readonly http?: Texts | null; readonly stage?: string } | null | undefined;
   readonly body?: unknown;
   readonly isBase64Encoded?: boolean | null | undefined;
-};
-
-type RequestContext = {
-  readonly http?: { readonly method?: string; readonly path?: string } | null | undefined;
-  readonly stage?: string | undefined;
 };
 
 /**

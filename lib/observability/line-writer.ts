@@ -5,12 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** Writes a line, given without its line feed. It never throws and never waits. */
 export type WriteLine = (line: string) => void;
 
-type LineWriterOptions = {
-  readonly descriptor?: number | undefined;
-  /** Called when the reader accepts lines again, after `count` of them were dropped. */
-  readonly onResumed?: (count: number) => void;
-};
-
 const STANDARD_OUTPUT = 1;
 
 /** A reader that stalls for longer loses lines. */
@@ -32,8 +26,9 @@ const END_MS = { pause: 5, patience: 200 };
  */
 export class LineWriter {
   dropped = 0;
+  /** Called when the reader accepts lines again, after `count` of them were dropped. */
+  onResumed: ((count: number) => void) | undefined;
   readonly #descriptor: number;
-  readonly #onResumed: LineWriterOptions['onResumed'];
   #queue: string[] = [];
   #rest = Buffer.alloc(0);
   #queuedBytes = 0;
@@ -47,9 +42,8 @@ export class LineWriter {
     this.flush();
   });
 
-  constructor({ descriptor = STANDARD_OUTPUT, onResumed }: LineWriterOptions = {}) {
+  constructor(descriptor = STANDARD_OUTPUT) {
     this.#descriptor = descriptor;
-    this.#onResumed = onResumed;
     // Once for all writers: one process may have many functions.
     if (descriptor === STANDARD_OUTPUT) process.stdout.off('error', ignoreError).on('error', ignoreError);
   }
@@ -84,7 +78,7 @@ export class LineWriter {
     else if (this.dropped > this.#reported) {
       const count = this.dropped - this.#reported;
       this.#reported = this.dropped;
-      this.#onResumed?.(count);
+      this.onResumed?.(count);
     }
   }
 

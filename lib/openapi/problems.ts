@@ -14,6 +14,7 @@ import { MAX_HEAD_LENGTH } from '../text.ts';
  * Every problem that the route can return, lowest status first. Each is made by the function that the rule itself uses.
  */
 export function problemsOf(route: Route, bodyLimit: number): readonly Problem[] {
+  const { method } = route;
   const faults = faultsOf(route);
   return byStatus([
     http.undecodablePath(),
@@ -23,17 +24,15 @@ export function problemsOf(route: Route, bodyLimit: number): readonly Problem[] 
     http.largeHeaderFields(),
     ...(route.role === 'public' ? [] : [unauthorized(''), missingRole(route.role)]),
     ...(route.conditional === 'writing' ? [preconditionRequired()] : []),
-    ...(route.body ? [http.incompleteBody(), ...problemsOfBody(route.method, bodyLimit)] : []),
+    ...(route.body
+      ? [http.incompleteBody(), unsupportedMediaType(method), encodedBody(method), largeBody(bodyLimit)]
+      : []),
     ...(faults.length > 0 ? [valuesNotAllowed(faults)] : []),
-    ...route.problems.map((create) => create()),
+    ...(route.problems ?? []).map((create) => create()),
     // PostgreSQL, or the identity provider's keys, can be unavailable.
     ...(route.needs === 'nothing' ? [] : [unavailable('')]),
     toProblem(undefined),
   ]);
-}
-
-function problemsOfBody(method: string, limit: number): readonly Problem[] {
-  return [unsupportedMediaType(method), encodedBody(method), largeBody(limit)];
 }
 
 /** Every problem of these routes and of unknown paths, lowest status first. */

@@ -18,7 +18,8 @@ beforeEach(() => {
   // Node sets the pipe to non-blocking, as it does with standard output, and closes it at the end.
   writing = new Socket({ fd: pipe.writeEnd, readable: false });
   resumed = [];
-  lines = new LineWriter({ descriptor: pipe.writeEnd, onResumed: (count) => void resumed.push(count) });
+  lines = new LineWriter(pipe.writeEnd);
+  lines.onResumed = (count) => void resumed.push(count);
 });
 
 afterEach(async () => {
@@ -83,7 +84,7 @@ test('each time that the reader recovers, the number of lines dropped since the 
 test('a file gets every line of a pass of the event loop, however many there are', () => {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'user-management-lines-'));
   const file = join(folder.path, 'log');
-  lines = new LineWriter({ descriptor: openSync(file, 'a') });
+  lines = new LineWriter(openSync(file, 'a'));
   writeLines(5 * MANY);
   lines.flush();
   const text = readFileSync(file, 'utf8');
