@@ -11,7 +11,6 @@ export const health = endpoint(
     method: 'GET',
     path: '/health',
     role: 'public',
-    success: 200,
     reply: createProbeReply(z.literal('healthy')),
   },
   () => ({ status: 'healthy' as const }),

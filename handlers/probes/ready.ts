@@ -12,7 +12,6 @@ export const ready = endpoint(
     method: 'GET',
     path: '/ready',
     role: 'public',
-    success: 200,
     reply: createProbeReply(z.literal('ready')),
   },
   async (_, { readiness }) => {

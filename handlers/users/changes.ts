@@ -16,7 +16,6 @@ export const listChanges = endpoint(
     role: 'users.read',
     isMemoryIntensive: hasLongPage,
     query: ChangesQuery,
-    success: 200,
     reply: changesReply,
     problems: [cursorExpired],
   },

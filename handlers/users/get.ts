@@ -15,7 +15,6 @@ export const getUser = endpoint(
     role: 'users.read',
     params: UserPath,
     conditional: 'reading',
-    success: 200,
     reply: userReply,
     problems: [noSuchUser, preconditionFailed],
   },

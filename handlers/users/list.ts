@@ -13,7 +13,6 @@ export const listUsers = endpoint(
     role: 'users.read',
     isMemoryIntensive: hasLongPage,
     query: UserListQuery,
-    success: 200,
     reply: userListReply,
   },
   ({ query }, { userList }) => userList.read(query),

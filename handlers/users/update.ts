@@ -17,7 +17,6 @@ export const updateUser = endpoint(
     params: UserPath,
     body: UserUpdate,
     conditional: 'writing',
-    success: 200,
     reply: userReply,
     problems: [noSuchUser, preconditionFailed, emailTaken, () => valuesTaken(['external_id'])],
   },

@@ -17,7 +17,6 @@ export const listUserChanges = endpoint(
     params: UserPath,
     query: UserChangesQuery,
     acrossPathAndQuery: cursorOfUser,
-    success: 200,
     reply: changesReply,
     problems: [noSuchUserOrChange, cursorExpired],
   },

@@ -91,7 +91,6 @@ function served(
       path,
       role: 'public',
       conditional: 'reading',
-      success: 200,
       reply: {
         mediaType: MEDIA_TYPES[extname(path)] ?? 'text/html; charset=utf-8',
         write: ({ bytes }: Served) => bytes,

@@ -93,7 +93,7 @@ function createWait(event: GatewayEvent): WaitUncounted {
 }
 
 function writeResult(
-  { success, reply, conditional }: Route,
+  { success = 200, reply, conditional }: Route,
   value: unknown,
   preconditions: Preconditions,
   event: GatewayEvent,

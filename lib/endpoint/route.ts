@@ -26,7 +26,8 @@ export type Route = RequestSchemas &
     readonly isMemoryIntensive?: (event: Pick<GatewayEvent, 'rawQueryString'>) => boolean;
     /** Whether a request may wait for changes. A waiting request is not in flight. */
     readonly waits?: true;
-    readonly success: 200 | 201 | 204;
+    /** 200 if it is absent. */
+    readonly success?: 200 | 201 | 204;
     // biome-ignore lint/suspicious/noExplicitAny: a reply takes what its own endpoint returns, which endpoint() checks
     readonly reply: Reply<any>;
     /** The functions that make its own refusals. Those of its checks are not listed. */

@@ -20,7 +20,7 @@ export function responsesOf(
   routes: readonly Route[],
   { requestIdHeader, bodyLimit }: Pick<Settings, 'requestIdHeader' | 'bodyLimit'>,
 ): ZodOpenApiResponsesObject {
-  const { success, reply, conditional } = route;
+  const { success = 200, reply, conditional } = route;
   const instance = examplePath(route.path, route.params);
   const byStatus = Map.groupBy(problemsOf(route, bodyLimit), ({ status }) => String(status));
   const responses = {
