@@ -18,8 +18,7 @@ beforeEach(() => {
   // Node sets the pipe to non-blocking, as it does with standard output, and closes it at the end.
   writing = new Socket({ fd: pipe.writeEnd, readable: false });
   resumed = [];
-  lines = new LineWriter(pipe.writeEnd);
-  lines.onResumed = (count) => void resumed.push(count);
+  lines = Object.assign(new LineWriter(pipe.writeEnd), { onResumed: (count: number) => resumed.push(count) });
 });
 
 afterEach(async () => {
