@@ -27,7 +27,7 @@ const ROWS: readonly Readonly<Record<string, number>>[] = [
   { 'lib/lambda.ts': 120, 'lib/openapi': 460 },
   { handlers: 300 },
   { host: 2920 },
-  { 'infra/client': 5020 },
+  { 'infra/client': 5010 },
   { infra: 2100 },
   { test: 43970 },
 ];

@@ -23,7 +23,7 @@ export class Tasks {
       })
       .finally(() => this.#running.delete(running));
     this.#running.add(running);
-    if (this.#running.size === this.#max) await Promise.race(this.#running);
+    if (this.#running.size >= this.#max) await Promise.race(this.#running);
   }
 
   /** Resolves when none is running. */

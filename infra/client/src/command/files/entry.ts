@@ -1,4 +1,4 @@
-import type { Problem } from '../../problem.ts';
+import { isObject, type Problem } from '../../problem.ts';
 import type { NewUser } from '../../users.ts';
 
 /** Where a user of a file is: the line at which it begins, and in JSON its index in the list. */
@@ -33,21 +33,6 @@ export function createEntry(
   } catch {
     return { ...place, user, problem: TOO_DEEP };
   }
-}
-
-/** The value of a text of JSON; undefined if it is not one. */
-export function parseJson(text: string): unknown {
-  try {
-    // A file may begin with a byte order mark.
-    return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Only the service knows what makes an object a user. */
-export function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Whether a number is too large for JavaScript. JSON would write it as null. */

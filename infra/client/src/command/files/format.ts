@@ -1,4 +1,5 @@
-import { isObject, parseJson } from './entry.ts';
+import { isObject } from '../../problem.ts';
+import { parseJson } from '../../response-content.ts';
 import { hasListOfUsers } from './json.ts';
 
 /** The formats of files. */

@@ -1,6 +1,7 @@
+import { parseJson } from '../../response-content.ts';
 import { EXIT } from '../failure.ts';
 import type { ColumnMap } from './columns.ts';
-import { createEntry, parseJson, TOO_LONG } from './entry.ts';
+import { createEntry, TOO_LONG } from './entry.ts';
 import { isTooLong, MAX_BYTES, Scanner } from './scanner.ts';
 
 const TOKEN = /\\[\s\S]|["[\]{},]|\r\n?|\n/g;

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
+import { parseJson } from '../../response-content.ts';
 import type { ColumnMap } from './columns.ts';
-import { createEntry, type Entry, invalid, parseJson, TOO_LONG } from './entry.ts';
+import { createEntry, type Entry, invalid, TOO_LONG } from './entry.ts';
 import { MAX_BYTES } from './scanner.ts';
 
 const LINE_FEED = 10;
@@ -47,5 +48,7 @@ function parseLine(line: number, bytes: Buffer, map?: ColumnMap): Entry | undefi
   const text = bytes.toString();
   if (text.trim() === '') return undefined;
   const read = (object: object) => map?.readObject(object, line) ?? object;
-  return createEntry(place, { text, value: parseJson(text) }, read, map ? undefined : bytes);
+  // A file may begin with a byte order mark.
+  const value = parseJson(text.replace(/^\ufeff/, ''));
+  return createEntry(place, { text, value }, read, map ? undefined : bytes);
 }
