@@ -31,7 +31,6 @@ const LINGER_GRACE_S = 0.2;
 /** A pass of the event loop that took longer may have left connections that have arrived during it. */
 const SHORT_PASS_MS = 1;
 
-/** In seconds: time limit for the last lines of the log. */
 export const LAST_LINES_S = 0.3;
 
 /** Ends an instance: not ready, drain, and only then the sessions of PostgreSQL. Resolves when nothing is left. */

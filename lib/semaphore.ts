@@ -2,7 +2,6 @@ import { unavailable } from './http/problem.ts';
 
 type WaitingTask = { readonly rank: number; readonly begin: () => void };
 
-/** Limits the number of tasks that run at the same time. */
 export class Semaphore {
   readonly #most: number;
   readonly #reason: string;
@@ -48,7 +47,6 @@ export class Semaphore {
     return promise.finally(() => clearTimeout(timer));
   }
 
-  /** The first task among those with the lowest rank. */
   #takeNext(): WaitingTask | undefined {
     let next: WaitingTask | undefined;
     for (const waiting of this.#waiting) if (!next || waiting.rank < next.rank) next = waiting;

@@ -128,7 +128,6 @@ export class Admission {
     this.#schedulePass();
   }
 
-  /** Must be called for each new connection. */
   onConnection(): void {
     this.#hasAccepted = true;
   }

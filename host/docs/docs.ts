@@ -57,7 +57,6 @@ function policy(styles: readonly string[], origin = ''): string {
 
 type Served = { readonly bytes: Buffer; readonly digest: string; readonly policy: string };
 
-/** By the extension of the path; a page has none. */
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',

@@ -1,4 +1,3 @@
-/** In milliseconds: time limit for the issuer's metadata. */
 const METADATA_TIMEOUT_MS = 1000;
 
 /** In milliseconds: metadata that could not be fetched are fetched again after this time. */

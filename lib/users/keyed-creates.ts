@@ -13,7 +13,6 @@ const MIN_ATTEMPT_MS = 50;
 /** In milliseconds. The earlier request reaches its time limit first, and its fault shows what it waited for. */
 const GRACE_MS = 100;
 
-/** What a request created, and whether this is a replay. */
 export type Outcome<Created> = { readonly created: Created; readonly isReplay: boolean };
 
 /**

@@ -13,7 +13,6 @@ const [TRUE, FALSE] = [pieceOf('true'), pieceOf('false')];
 
 const page = new JsonPage();
 
-/** Writes a value, by the type of its column. */
 const WRITE: Readonly<Record<Field['sqlType'], (bytes: Buffer, begin: number, length: number) => void>> = {
   uuid: (bytes, begin) => page.uuid(bytes, begin),
   text: (bytes, begin, length) => page.text(bytes, begin, length),

@@ -39,7 +39,6 @@ export function repeatedIn(name: UniqueName): string {
   return `must not repeat the ${FIELDS[name].uniqueAs} of an earlier item`;
 }
 
-/** A fault at this place of an item of a batch. */
 export function itemFault(index: number, path: readonly PropertyKey[], detail: string): ValueFault {
   return { pointer: pointerTo(['items', index, ...path]), detail };
 }

@@ -135,7 +135,6 @@ type InsertedName = keyof typeof INSERTED_TYPES;
 
 const entries = Object.entries(INSERTED_TYPES) as [InsertedName, string][];
 
-/** The names of these columns. */
 export const insertedNames = sql.join(entries.map(([name]) => sql.ref(name)));
 
 /**

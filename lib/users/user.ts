@@ -78,7 +78,6 @@ export const UserPath = z.object({
     .meta({ ...Uuid.meta(), description: "The user's id.", example: '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70' }),
 });
 
-/** The sibling routes of the path of one user, with their methods. */
 export const SIBLINGS_OF_USER = {
   batch: { methods: ['POST'] },
   changes: { methods: ['GET'] },

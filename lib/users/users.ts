@@ -100,7 +100,6 @@ function valuesToSet(update: UserUpdate): ValuesToSet {
   return { ...values, sets } as ValuesToSet;
 }
 
-/** Logs that a user was created. A replay has created no user. */
 export function logCreated(log: EventLog, { id, email }: User, { subject }: ServicePrincipal): void {
   log.info('user_created', { user_id: id, email: maskedEmail(email), subject });
 }

@@ -21,7 +21,6 @@ export function runAs(account: Account, program: string, options: readonly strin
   return promisify(execFile)(program, options, { ...account, cwd: '/' });
 }
 
-/** Whether a program succeeds as `account`. */
 async function canRun(...program: Parameters<typeof runAs>): Promise<boolean> {
   return Boolean(await runAs(...program).catch(() => undefined));
 }
