@@ -100,7 +100,7 @@ describe('Link leads to the next page', () => {
       field.writeInt32BE(length || -1);
       return field;
     });
-    const rows = Array(2).fill({ bytes: Buffer.concat(row), at: 0 });
+    const rows = Array(2).fill({ bytes: Buffer.concat(row), offset: 0 });
     const list = new UserList(statementsRunBy(async () => rows as never));
     const nextAfter = async (skip: string) =>
       new URLSearchParams((await list.read(UserListQuery.parse({ skip, limit: '1' }))).next?.split('?')[1]);
