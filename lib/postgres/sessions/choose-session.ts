@@ -10,7 +10,7 @@ type SessionsAtHand<One extends Candidate> = {
   readonly depth: number;
   /** Whether the executor has fewer sessions than its maximum. */
   readonly isMissing: boolean;
-  /** Whether PostgreSQL refuses further sessions. */
+  /** Whether PostgreSQL gives no further session. */
   readonly isFull: boolean;
   readonly isAnotherWaiting: boolean;
 };

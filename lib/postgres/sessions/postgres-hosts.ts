@@ -192,7 +192,7 @@ export class PostgresHosts {
     return session;
   }
 
-  /** While a session that may accept writes responds, its host is available, even if it refuses new sessions. */
+  /** While a session that may accept writes responds, its host is available, even if it opens no session. */
   async #respondingSessions(): Promise<readonly Session[]> {
     const candidates = [...this.#sessions].filter((session) => session.acceptsWrites !== false);
     const limit = connectTimeLimitMs(this.#postgres);
@@ -210,7 +210,7 @@ export class PostgresHosts {
     return next;
   }
 
-  /** Stops using the standby, because a host that refuses sessions may accept writes. */
+  /** Stops using the standby, because a host that opens no session may accept writes. */
   #leaveStandby(): void {
     if (this.#found?.acceptsWrites !== false) return;
     this.#found = undefined;
@@ -263,8 +263,8 @@ async function demandWriter(asked: Promise<HostReport>): Promise<HostReport> {
 }
 
 /**
- * The host to read from if none can accept writes. One may that refuses this session, or of which a session still responds.
- * A session that does not report whether it accepts writes counts as its host does.
+ * The host to read from if none can accept writes. A host that is alive may accept them, and so may one of which a session
+ * still responds. A session that does not report whether it accepts writes counts as its host does.
  */
 function standbyAmong(reports: readonly HostReport[], responding: readonly Session[]): HostReport {
   const alive = reports.find(isAlive);

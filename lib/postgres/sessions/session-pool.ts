@@ -177,7 +177,7 @@ export class SessionPool implements SessionListener {
     }
   }
 
-  /** Closes an idle session that was idle for too long, or is too old, unless PostgreSQL refuses another one. */
+  /** Closes an idle session that was idle for too long, or is too old, unless PostgreSQL gives no other one. */
   #closeIfUnused(session: Session): boolean {
     if (session.length > 0 || this.hosts.isFull) return false;
     const now = Date.now();
