@@ -8,7 +8,7 @@ import { instantOf, LineTable, type Values } from './line-table.ts';
 import { openStandardOutput } from './output.ts';
 import type { Progress } from './progress.ts';
 import type { Stop } from './stop.ts';
-import { faultOfKey, findByKey, listByIds, MAX_IDS, splitList, type UserKey } from './user-keys.ts';
+import { faultOfKey, findByKey, listByIds, MAX_IDS, PAGE, splitList, type UserKey } from './user-keys.ts';
 
 /** A user of the file, and the member by which it is matched. */
 type FileUser = Place & { readonly position: number; readonly by: UserKey; readonly values: Values };
@@ -17,7 +17,6 @@ const MEMBERS = Object.keys(USER_FORMATS);
 
 /** Single users that are read at the same time. */
 const MAX_CALLS = 10;
-const PAGE = 1000;
 
 /**
  * Compares the lines of a file with the users of the service. The lines are kept as digests while the list is read. A

@@ -17,8 +17,9 @@ export async function findByKey(
   return (await listByIds(users, [value], options).next()).value || undefined;
 }
 
-/** Users that are read in one request. */
+/** Users that are read in one request: by their ids, and of the whole list. */
 export const MAX_IDS = 100;
+export const PAGE = 1000;
 
 /** The users with these ids, in one request. */
 export const listByIds = (users: Users, ids: readonly string[], options: Signal = {}) =>

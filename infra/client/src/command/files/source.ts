@@ -62,12 +62,18 @@ async function* unpack(parts: AsyncIterable<Buffer>): AsyncGenerator<Buffer, voi
   const gunzip = createGunzip();
   const unpacked: Buffer[] = [];
   let fault: Error | undefined;
+  let end = () => {};
   gunzip.on('data', (part) => unpacked.push(part));
+  // The callback of a write that fails is not called.
   gunzip.on('error', (error) => {
     fault = error;
+    end();
   });
   const push = async function* (work: (done: () => void) => void) {
-    await new Promise<void>(work);
+    await new Promise<void>((done) => {
+      end = done;
+      work(done);
+    });
     // The last part of the content is emitted after that.
     await new Promise(setImmediate);
     yield* unpacked.splice(0);

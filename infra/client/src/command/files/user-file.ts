@@ -36,7 +36,6 @@ export class UserFile extends Source {
       throw new Failure(`${this.file} must be a file, because it is read several times`, EXIT.wrongUse);
   }
 
-  /** The message that names what is not used; undefined if everything is. */
   describeUnused(): string | undefined {
     return this.#map.describeUnused();
   }

@@ -1,10 +1,8 @@
 import type { User } from '../../users.ts';
 import type { Output } from '../output.ts';
-import { listByIds, MAX_IDS } from '../user-keys.ts';
+import { listByIds, MAX_IDS, PAGE } from '../user-keys.ts';
 import { type Decision, decideChange, findHolder, type SyncRun } from './decisions.ts';
 import type { Line } from './lines.ts';
-
-const PAGE = 1000;
 
 /**
  * Compares the users of the service with the lines. Returns the number of active users of which a limit may be a percentage,
