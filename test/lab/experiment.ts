@@ -1,4 +1,5 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+import { proofRow } from '../stage/proof-row.ts';
 import type { openStage, Stage } from './stage/stage.ts';
 
 /** Something that is tried, and the promise that it keeps or breaks. Its file has its name. */
@@ -20,6 +21,8 @@ export type Lab<Options extends ParseArgsOptionsConfig = ParseArgsOptionsConfig>
   readonly options: ReturnType<typeof parseArgs<{ options: Options }>>['values'];
   readonly words: readonly string[];
   print(line: string): void;
+  /** Prints a row for the table in test/README.md. */
+  printRow(figure: string, goal: string): void;
   /** Undoes something at the end, after a failure and after a signal, too; the latest first. */
   defer(undo: () => unknown): void;
   /** Opens a stage, which is closed at the end. */
@@ -40,12 +43,14 @@ export async function carryOut({ options, run }: Experiment, words: readonly str
     process.once(signal, () => void undoing.disposeAsync().finally(() => process.exit(1)));
   }
   const defer = (undo: () => unknown) => undoing.defer(async () => void (await undo()));
+  const print = (line: string) => void process.stdout.write(`${line}\n`);
   let isKept = false;
   try {
     isKept = await run({
       options: options ? parseArgs({ args: words, options }).values : {},
       words,
-      print: (line) => void process.stdout.write(`${line}\n`),
+      print,
+      printRow: (figure, goal) => print(proofRow(figure, goal)),
       defer,
       async openStage(given) {
         const { openStage } = await import('./stage/stage.ts');

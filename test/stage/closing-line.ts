@@ -1,4 +1,5 @@
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
+import { proofRow } from './proof-row.ts';
 
 /**
  * Ends the output of a run with `N passed, N failed`, and the number of skipped tests if there are any. Before it is
@@ -14,7 +15,9 @@ export default class ClosingLine implements Reporter {
   onInit(): void {
     // The report on coverage is written after the end of the run, and nothing is written after `exit`.
     process.on('exit', () => {
-      process.stdout.write([...this.#retried, ...this.#failures, this.#line, ''].join('\n'));
+      const figure = `${this.#line} in ${Math.round(process.uptime())} s`;
+      const row = process.env.PROOF_COMMAND ? [proofRow(figure, '0 failed')] : [];
+      process.stdout.write([...this.#retried, ...this.#failures, ...row, this.#line, ''].join('\n'));
     });
   }
 

@@ -104,6 +104,14 @@ export function growthGoals({ runs }: Results, first: string, last: string): rea
 export const isReached = ({ measured, atMost }: Goal): boolean | undefined =>
   measured && measured.median <= atMost;
 
+/** How many goals were reached, and which were missed, in a line. */
+export function summaryOf(goals: readonly Goal[]): string {
+  const measured = goals.filter((goal) => goal.measured);
+  const missed = measured.filter((goal) => !isReached(goal));
+  const lines = missed.map(({ title, measured }) => `${title} ${measured && plain(measured.median)}`);
+  return [`${measured.length - missed.length} of ${measured.length} goals`, ...lines].join('; ');
+}
+
 /** The goals that were measured. */
 export function goalTable(goals: readonly Goal[]): string {
   const lines = goals.flatMap((goal) => {

@@ -34,7 +34,7 @@ export const experiment = defineExperiment({
     fault: { type: 'string', multiple: true },
     replication: { type: 'string', multiple: true },
   },
-  async run({ options, print, defer }) {
+  async run({ options, print, printRow, defer }) {
     const [rounds, seed] = [numberIn('rounds', options.rounds), numberIn('seed', options.seed)];
     const faults = clusterFaults.filter(({ name }) => options.fault?.includes(name) ?? true);
     const replications = REPLICATIONS.filter((name) => options.replication?.includes(name) ?? true);
@@ -47,6 +47,11 @@ export const experiment = defineExperiment({
     const passed = outcomes.filter((outcome) => outcome.faults.length === 0).length;
     const failed = outcomes.length - passed + (failures.length > 0 ? 1 : 0);
     print(`seed ${seed}`);
+    const lost = outcomes.filter(({ replication }) => replication === 'synchronous');
+    printRow(
+      `${passed} passed, ${failed} failed; synchronous: ${lost.reduce((sum, outcome) => sum + outcome.lost, 0)} lost`,
+      '0 failed, 0 lost',
+    );
     print(`${passed} passed, ${failed} failed`);
     return failed === 0 && passed > 0;
 

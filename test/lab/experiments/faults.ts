@@ -22,7 +22,7 @@ export const experiment = defineExperiment({
     trials: { type: 'string' },
     list: { type: 'boolean' },
   },
-  async run({ options, print, defer }) {
+  async run({ options, print, printRow, defer }) {
     const { rows } = await import('../../faults/rows/index.ts');
     const seed = numberIn('seed', options.seed);
     const minutes = options.minutes ? numberIn('minutes', options.minutes) : Number.POSITIVE_INFINITY;
@@ -60,7 +60,9 @@ export const experiment = defineExperiment({
     const passed = outcomes.filter((outcome) => outcome.passed).length;
     if (leftOut.length > 0) print(`left to the whole run: ${leftOut.map(({ name }) => name).join(', ')}`);
     print(`seed ${seed}, ${((performance.now() - begun) / 60_000).toFixed(1)} minutes`);
-    print(`${passed} passed, ${outcomes.length - passed} failed`);
+    const counts = `${passed} passed, ${outcomes.length - passed} failed`;
+    printRow(counts, '0 failed');
+    print(counts);
     return passed === outcomes.length && passed > 0;
   },
 });

@@ -22,7 +22,7 @@ export const experiment = defineExperiment({
   takes: 'a few minutes',
   needs: 'the npm registry, and a quiet machine',
   options: { users: { type: 'string', default: '200000' } },
-  async run({ options, print, defer, openStage }) {
+  async run({ options, print, printRow, defer, openStage }) {
     execFileSync(process.execPath, ['infra/client/prepare.mjs'], { stdio: 'inherit' });
     const users = numberIn('users', options.users);
     const postgres = { settings: { fsync: 'on', full_page_writes: 'on' } };
@@ -35,6 +35,7 @@ export const experiment = defineExperiment({
     const file = files.write('users.ndjson', usersNamed('user', users));
     const [exported, cursor] = [files.pathOf('exported.ndjson'), files.pathOf('cursor')];
     let isRight = true;
+    const figures: string[] = [];
     const measure = async (
       what: string,
       words: readonly string[],
@@ -47,6 +48,7 @@ export const experiment = defineExperiment({
       // The signal that stops a relay makes its exit code 1.
       isRight &&= report.code === (receiver ? 1 : 0);
       print(JSON.stringify({ what, ...report }));
+      figures.push(`${what} ${report.seconds} s, ${report.peak_mebibytes} MiB`);
     };
 
     print(JSON.stringify({ cores: cpus().length, node: process.version, users }));
@@ -77,6 +79,7 @@ export const experiment = defineExperiment({
       await measure(`relay, --parallel ${parallel}`, [...words, '--parallel', parallel], relayed, receiver);
       receiver.stop();
     }
+    printRow(figures.join('; '), 'see [Command](#command)');
     return isRight;
   },
 });

@@ -29,7 +29,7 @@ export const experiment = defineExperiment({
   promise: 'The models of the feed and of the keys hold, and find planted faults.',
   takes: 'a minute for small, faults and windows each; large an hour or more',
   needs: 'spin and gcc',
-  async run({ words: [choice = ''], print }) {
+  async run({ words: [choice = ''], print, printRow }) {
     const carryOut = CHOICES[choice];
     if (!carryOut) throw new Error(`usage: npm run lab -- model ${Object.keys(CHOICES).join(' | ')}`);
     if (!(await hasSpin())) throw new Error('spin and gcc must be installed: apt-get install spin gcc');
@@ -38,6 +38,7 @@ export const experiment = defineExperiment({
       counts[holds ? 'passed' : 'failed'] += 1;
       print(`${name.padEnd(60)} ${result}${holds ? '' : '  FAILED'}`);
     });
+    printRow(`${counts.passed} passed, ${counts.failed} failed`, '0 failed');
     print(`${counts.passed} passed, ${counts.failed} failed`);
     return counts.failed === 0 && counts.passed > 0;
   },

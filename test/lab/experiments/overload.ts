@@ -3,7 +3,7 @@ import { isFair } from '../../overload/fair.ts';
 import { brokenBy, LIMITS, verdictOn } from '../../overload/limits.ts';
 import { startProbes } from '../../overload/probes.ts';
 import { type Requests, startLoadedService } from '../../overload/service.ts';
-import { goodputOf, type Row, TABLE } from '../../overload/table.ts';
+import { goodputOf, type Row, shareOf, TABLE } from '../../overload/table.ts';
 import { defineExperiment, numberIn } from '../experiment.ts';
 import { type Job, type Outcome, PATIENCE_MS, runLoads } from '../load/load.ts';
 import { cpuOf } from '../meters/cpu.ts';
@@ -33,7 +33,7 @@ export const experiment = defineExperiment({
     /** A setting of the service, `SVC_POSTGRES_POOL_SIZE=4`; may be repeated. */
     set: { type: 'string', multiple: true, default: [] },
   },
-  async run({ options, print, openStage }) {
+  async run({ options, print, printRow, openStage }) {
     const seconds = numberIn('seconds', options.seconds);
     const stage = await openStage({
       ...{ seed: 1, trials: 1 },
@@ -53,7 +53,7 @@ export const experiment = defineExperiment({
     if (!options.fair) return areLimitsKept();
     const connections = numbersOf(options.connections ?? '20,200,2000');
     const rounds = numberIn('rounds', options.rounds);
-    return isFair({ service, connections, seconds, rounds, measurePeak, print });
+    return isFair({ service, connections, seconds, rounds, measurePeak, print, printRow });
 
     async function areLimitsKept(): Promise<boolean> {
       print(TABLE.head);
@@ -73,6 +73,11 @@ export const experiment = defineExperiment({
       const lines = service.events('requests_refused').length;
       print(`\n${lines} lines requests_refused, ${Math.round(mostMemory(processId))} MB at most.`);
       for (const limit of LIMITS) print(verdictOn(limit, rows));
+      const shares = Map.groupBy(rows, (row) => row.connections);
+      const figures = [...shares].map(
+        ([count, same]) => `${count}: ${same.map((row) => Math.round(100 * shareOf(row))).join(', ')} %`,
+      );
+      printRow(figures.join('; '), '80 % of the peak');
       const isAlive = service.isAlive();
       if (!isAlive) print('FAILED: The process has ended.');
       return isAlive && LIMITS.every((limit) => !limit.decides || brokenBy(limit, rows).length === 0);

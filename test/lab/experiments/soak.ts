@@ -40,7 +40,7 @@ export const experiment = defineExperiment({
     /** Only these faults. */
     fault: { type: 'string', multiple: true },
   },
-  async run({ options, print, openStage }) {
+  async run({ options, print, printRow, openStage }) {
     const minutes = numberIn('minutes', options.minutes);
     const seed = numberIn('seed', options.seed);
     const every = numberIn('every', options.every);
@@ -102,6 +102,10 @@ export const experiment = defineExperiment({
       print(`${holds ? 'held' : 'failed'}: ${sentence}: ${seen}`);
     const passed = findings.filter(([, holds]) => holds).length;
     print(`seed ${seed}`);
+    printRow(
+      `${broughtAbout} faults, ${ledger.acknowledged.length} acknowledged, ${lost} lost, ${findings.length - passed} failed`,
+      '0',
+    );
     print(`${passed} passed, ${findings.length - passed} failed`);
     return passed === findings.length;
   },
