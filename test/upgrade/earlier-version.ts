@@ -8,7 +8,9 @@ const ROOT = join(import.meta.dirname, '../..');
 /** How git finds the commits of versions: see CHANGELOG.md. */
 const COMMITS = {
   '1.0.0': ['214abf8b8816f6da52832c0c201a2124416be05c'],
+  '1.1.0': ['cef236a707ebf02dd6e1ea866367b4ea31a0a933'],
   '1.2.0': ['--grep', '^Release 1.2.0$'],
+  '1.3.0': ['--grep', '^Release 1.3.0$'],
 } as const;
 
 /**
