@@ -52,7 +52,7 @@ export async function createDatabase({ encoding, locale = '' }: DatabaseOptions 
   // The locale C supports every encoding.
   const options = encoding ? `ENCODING ${encoding} LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C'` : locale;
   for (const node of isCitus ? inject('citus') : [server])
-    await query(node, `CREATE DATABASE ${name} TEMPLATE template0 STRATEGY FILE_COPY ${options}`);
+    await query(node, `CREATE DATABASE ${name} TEMPLATE template0 ${options}`);
   if (isCitus) await connectOnCitus(inject('citus'), name);
   else if (isDistributed) await query({ ...server, database: name }, ...distributedHabits(name));
   return {
