@@ -4,6 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { accountFor, runAs } from '../../../host/development/postgres/place.ts';
+import { runLoads } from '../../lab/load/load.ts';
+import { USERS, wireOf } from '../../lab/load/wire.ts';
+import { cpuOf } from '../../lab/meters/cpu.ts';
 import type { ServiceUnderFault, Stage } from '../../lab/stage/stage.ts';
 import { addressOf } from '../../stage/proxy.ts';
 import { connectToDatabase } from '../../stage/rows.ts';
@@ -261,5 +264,38 @@ export const backendsKilled: Row = {
     await load.stop();
     claim('sessions were killed', killed >= trials, killed);
     await service.checkBooks();
+  },
+};
+
+/** Requests a second. A busier process takes less time for each, so that both must come at the same rate. */
+const RATE = 200;
+
+export const refusalsCost: Row = {
+  name: 'refusals-cost',
+  promise:
+    'While PostgreSQL is stopped, a 503 costs at most 3 times the CPU time of /health at the same rate.',
+  trials: 3,
+  async run({ startService, postgres, token, tries, claim }) {
+    const service = await startService({}, { isOnItsOwn: true });
+    const target = `${USERS}${crypto.randomUUID()}`;
+    const body = '{"full_name":"Ada"}';
+    const update = wireOf({ method: 'PATCH', target, token: await token(), body });
+    const load = { port: Number(new URL(service.url).port), connections: 64, rate: RATE, seconds: 8 };
+    async function costOf(list: readonly string[]) {
+      const before = cpuOf(service.processId);
+      const [outcome] = await runLoads({ ...load, requests: { list } });
+      const { answered = 0, refused = 0 } = outcome ?? {};
+      return { answered, refused, each: (cpuOf(service.processId) - before) / (answered + refused) };
+    }
+    for (const _ of tries()) {
+      const health = await costOf([wireOf({ method: 'GET', target: '/health' })]);
+      await postgres.freeze();
+      // The first ones wait until their sessions count as stuck.
+      const [, refusal] = [await costOf([update]), await costOf([update])];
+      postgres.thaw();
+      claim('all are 503', refusal.answered === 0 && refusal.refused > RATE, refusal);
+      claim('a 503 costs 3 times /health at most', refusal.each <= 3 * health.each, { health, refusal });
+      await until('updates are 404', async () => (await costOf([update])).refused === 0);
+    }
   },
 };
