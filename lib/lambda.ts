@@ -1,5 +1,3 @@
-import type { Route } from './endpoint/route.ts';
-import { withSiblingRoutes } from './endpoint/sibling-routes.ts';
 import type { GatewayResult, Handler, Invocation } from './http/gateway.ts';
 import { type InvocationEvent, toGatewayEvent } from './http/lambda-event.ts';
 import type { EventLog } from './observability/event-log.ts';
@@ -12,7 +10,7 @@ import { readSettings, type Settings } from './settings/settings.ts';
 
 /** An endpoint, or a substitute for one. */
 type Bindable<Needs> = {
-  readonly route: Pick<Route, 'operationId'> & Partial<Pick<Route, 'method' | 'siblings'>>;
+  readonly route: { readonly operationId: string; readonly method?: string };
   bind(service: Needs): Handler;
 };
 
@@ -57,9 +55,7 @@ export function lambdaTask(
 export function lambda<Needs>({ route, bind }: Bindable<Needs>, composeNeeds: (base: BaseService) => Needs) {
   let composing: ReturnType<typeof compose> | undefined;
   return async (event?: InvocationEvent | null, context?: Invocation): Promise<FunctionResult> => {
-    composing ??= compose(route.operationId, (base) =>
-      withSiblingRoutes(bind(composeNeeds(base)), base, route.siblings),
-    );
+    composing ??= compose(route.operationId, (base) => bind(composeNeeds(base)));
     const { handler, lines, telemetry } = await composing.catch((fault) => {
       composing = undefined;
       throw fault;

@@ -2,12 +2,14 @@ import type * as z from 'zod';
 import type { ServicePrincipal } from '../auth/principal.ts';
 import type { GatewayEvent, GatewayResult, Handler, WaitUncounted } from '../http/gateway.ts';
 import { isUnmodified, type Preconditions, readPreconditions } from '../http/preconditions.ts';
+import type { Problem } from '../http/problem.ts';
 import { type Reply, writeHeaders } from '../http/reply.ts';
 import { currentRequest } from '../http/request-scope.ts';
 import type { ProtectedService, Service, Services } from '../service.ts';
 import { type CheckedRequest, checkRequest } from './check-order.ts';
-import { createHandler, type Respond } from './middleware-stack.ts';
+import { createHandler, createRefusingHandler, type Respond } from './middleware-stack.ts';
 import type { Route } from './route.ts';
+import { withSiblingRoutes } from './sibling-routes.ts';
 
 /** The request as an endpoint's function gets it. The values have passed the schemas of its route. */
 type RequestOf<R extends Route> = {
@@ -59,7 +61,9 @@ export function endpoint<const R extends Route>(
           return serve(settled, event);
         });
       };
-      return createHandler(service, checkAndServe, route);
+      const handler = createHandler(service, checkAndServe, route);
+      const createRefusing = (problem: Problem) => createRefusingHandler(service, problem);
+      return route.siblings ? withSiblingRoutes(route.siblings, handler, createRefusing) : handler;
     },
   };
 }

@@ -2,6 +2,7 @@ import type { Role } from '../auth/role.ts';
 import type { GatewayEvent } from '../http/gateway.ts';
 import type { Problem } from '../http/problem.ts';
 import type { Reply } from '../http/reply.ts';
+import type { SiblingRoutes } from './sibling-routes.ts';
 import type { RequestSchemas } from './validate.ts';
 
 /** The declaration of an endpoint. Router, validation, documentation, bundles and infrastructure read it. */
@@ -13,8 +14,8 @@ export type Route = RequestSchemas &
     readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
     /** A parameter is a segment in braces. A trailing slash makes no difference. */
     readonly path: `/${string}`;
-    /** For a path that ends in a parameter: the methods of other paths at this place, by their last segment. */
-    readonly siblings?: Readonly<Record<string, { readonly methods: readonly string[] }>>;
+    /** For a path that ends in a parameter: other paths at this place, which a gateway may not know. */
+    readonly siblings?: SiblingRoutes;
     /** Whether an orchestrator calls it. A probe is not counted as a request in flight, and has no span. */
     readonly isProbe?: true;
     /**

@@ -1,33 +1,34 @@
-import type { Handler } from '../http/gateway.ts';
+import type { GatewayEvent, Handler } from '../http/gateway.ts';
 import { splitPath } from '../http/path.ts';
+import type { Problem } from '../http/problem.ts';
 import { formatAllow, methodNotAllowed } from '../http/refusals.ts';
-import type { BaseService } from '../service.ts';
-import { createRefusingHandler } from './middleware-stack.ts';
-import type { Route } from './route.ts';
+
+/** The sibling routes of a path that ends in a parameter: the methods of each, by its last segment. */
+export type SiblingRoutes = Readonly<Record<string, { readonly methods: readonly string[] }>>;
 
 /**
- * The handler of a function, with 405 for the sibling routes of its path. A gateway that matches method and path together
- * sends `GET …/users/batch` to the function that reads a user, because `batch` has only POST. In the container the router
- * prevents this.
+ * The handler of a path that ends in a parameter, with 405 for its sibling routes. A gateway that matches method and
+ * path together sends `GET …/users/batch` to the function that reads a user, because `batch` has only POST. In the
+ * container the router prevents this.
  */
 export function withSiblingRoutes(
+  siblings: SiblingRoutes,
   own: Handler,
-  service: BaseService,
-  siblings: Route['siblings'] = {},
+  createRefusing: (problem: Problem) => Handler,
 ): Handler {
   const refusing = new Map(
     Object.entries(siblings).map(([name, { methods }]) => [
       name,
-      createRefusingHandler(service, methodNotAllowed(formatAllow(methods))),
+      createRefusing(methodNotAllowed(formatAllow(methods))),
     ]),
   );
-  return (event, invocation) => (refusing.get(findLastSegment(event.rawPath)) ?? own)(event, invocation);
+  return (event, invocation) => (refusing.get(findLastSegment(event)) ?? own)(event, invocation);
 }
 
 /** Empty for a path that cannot be decoded. The handler refuses such a path. */
-function findLastSegment(path: string): string {
+function findLastSegment({ pathParameters, rawPath }: GatewayEvent): string {
   try {
-    return splitPath(path).at(-1) ?? '';
+    return (pathParameters ? Object.values(pathParameters) : splitPath(rawPath)).at(-1) ?? '';
   } catch {
     return '';
   }
