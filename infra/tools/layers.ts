@@ -23,13 +23,13 @@ const ROWS: readonly Readonly<Record<string, number>>[] = [
   { 'lib/users': 1850 },
   { 'lib/changes': 910 },
   { 'lib/cleanup.ts': 70, 'lib/service.ts': 100 },
-  { 'lib/endpoint': 600 },
+  { 'lib/endpoint': 610 },
   { 'lib/lambda.ts': 120, 'lib/openapi': 460 },
   { handlers: 300 },
   { host: 2920 },
   { 'infra/client': 5010 },
   { infra: 2100 },
-  { test: 43970 },
+  { test: 44090 },
 ];
 
 /** Folders that other code imports by one file only. `insiders` may import all files. */
