@@ -16,7 +16,7 @@ const database = `test_${randomBytes(8).toString('hex')}`;
 beforeAll(async () => {
   admin = await administer();
   await admin.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'`);
-  await admin.query(`CREATE DATABASE ${database} TEMPLATE template0 OWNER ${role} STRATEGY FILE_COPY`);
+  await admin.query(`CREATE DATABASE ${database} TEMPLATE template0 OWNER ${role}`);
   return async () => {
     await admin.query(`DROP DATABASE ${database} WITH (FORCE)`);
     await admin.query(`DROP ROLE ${role}`);

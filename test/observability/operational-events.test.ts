@@ -106,6 +106,8 @@ test('migrations that fail at the start are one migration_failed per reason with
   const { database, admin } = await emptyDatabase();
   const role = `role_${database.name}`;
   await admin.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'`);
+  // PostgreSQL 14 lets every role create tables.
+  await admin.query('REVOKE CREATE ON SCHEMA public FROM PUBLIC');
   onTestFinished(async () => void (await admin.query(`DROP ROLE ${role}`)));
   const issuer = await forThisTest(startIssuer);
   const proxy = await forThisTest(startProxy, database);
