@@ -133,13 +133,12 @@ for (const name of ['main', 'migrate', 'maintain'])
   writeFirstFile(`dist/host/${name}.mjs`, `import('./programs/${name}.mjs');`);
 await copyAssets('dist/host/docs');
 await build({ ...common, entryPoints: ['host/development/issuer.ts'], outdir: 'dist/development' });
-for (const { operationId, module } of await functions()) {
+for (const { operationId, file } of await functions()) {
   // Functions are minified for the cold start. The host is not minified, so that stacks in its log are readable.
   await build({
     ...common,
     minify: true,
-    stdin: { contents: module, resolveDir: import.meta.dirname, sourcefile: `${operationId}.mjs` },
-    entryNames: 'function',
+    entryPoints: { function: file },
     outdir: `dist/functions/${operationId}`,
     plugins: [replacing([...UNUSED, GRPC, DESCRIPTION])],
   });

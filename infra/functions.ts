@@ -2,15 +2,14 @@ import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { endpoints } from '../handlers/index.ts';
 import type { Route } from '../lib/endpoint/route.ts';
-import type * as service from '../lib/service.ts';
 
 /**
- * A function to deploy: its name, the source text of the module that exports its `handler`, and its route. The function for
- * requests without a route takes those that no other function takes.
+ * A function to deploy: its name, the file that exports its `handler`, and its route. The function for requests without a
+ * route takes those that no other function takes.
  */
 export type DeployedFunction = {
   readonly operationId: string;
-  readonly module: string;
+  readonly file: string;
   readonly route?: Route;
   readonly invokedBy: 'request' | 'schedule' | 'deployment';
   /** Whether it connects to PostgreSQL, and therefore needs the secret. */
@@ -19,50 +18,39 @@ export type DeployedFunction = {
 
 const root = join(import.meta.dirname, '..');
 
-/** What composes the part of the service that a route needs. A function contains no other part. */
-const COMPOSITIONS = {
-  nothing: 'composeBase',
-  readiness: 'composeProbes',
-  users: 'composeUsers',
-  changes: 'composeChanges',
-} as const satisfies Record<Route['needs'], keyof typeof service>;
-
 /**
- * Every endpoint as a function; the function for requests that no endpoint serves; the cleanup; and the migrations. Paths
- * in their modules begin at the root of the project.
+ * Every endpoint as a function, in the file that declares it; the function for requests that no endpoint serves; the
+ * cleanup; and the migrations.
  */
 export async function functions(): Promise<readonly DeployedFunction[]> {
   const files = globSync('handlers/*/*.ts', { cwd: root }).sort();
   const declared = await Promise.all(files.map(async (file) => ({ file, exports: await exportsOf(file) })));
-  const deployed = endpoints.map(({ route }) => {
-    const { operationId, needs } = route;
-    const home = declared.find(({ exports }) => exports[operationId]?.route === route);
-    if (!home) throw new Error(`no file in handlers/ exports the endpoint ${operationId} by its name`);
-    const compose = COMPOSITIONS[needs];
-    const module = `import { ${operationId} } from './${home.file}';
-import { lambda } from './lib/lambda.ts';
-import { ${compose} } from './lib/service.ts';
-export const handler = lambda(${operationId}, ${compose});`;
+  const deployed = endpoints.map((endpoint) => {
+    const { operationId } = endpoint.route;
+    const home = declared.find(({ exports }) => exports.includes(endpoint));
+    if (!home) throw new Error(`no file in handlers/ declares ${operationId}`);
+    const reachesDatabase = endpoint.route.needs !== 'nothing';
     return {
       operationId,
-      module,
-      route,
+      file: home.file,
+      route: endpoint.route,
       invokedBy: 'request',
-      reachesDatabase: needs !== 'nothing',
+      reachesDatabase,
     } as const;
   });
   return [
     ...deployed,
-    { ...handlerOf('unmatched'), invokedBy: 'request', reachesDatabase: false },
-    { ...handlerOf('maintain'), invokedBy: 'schedule', reachesDatabase: true },
-    { ...handlerOf('migrate'), invokedBy: 'deployment', reachesDatabase: true },
+    {
+      operationId: 'unmatched',
+      file: 'handlers/unmatched.ts',
+      invokedBy: 'request',
+      reachesDatabase: false,
+    },
+    { operationId: 'maintain', file: 'handlers/maintain.ts', invokedBy: 'schedule', reachesDatabase: true },
+    { operationId: 'migrate', file: 'handlers/migrate.ts', invokedBy: 'deployment', reachesDatabase: true },
   ];
 }
 
-function handlerOf(operationId: string) {
-  return { operationId, module: `export { handler } from './handlers/${operationId}.ts';` };
-}
-
-async function exportsOf(file: string): Promise<Readonly<Record<string, { readonly route?: Route }>>> {
-  return import(join(root, file));
+async function exportsOf(file: string): Promise<readonly unknown[]> {
+  return Object.values(await import(join(root, file)));
 }

@@ -1,6 +1,8 @@
 import * as z from 'zod';
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { createProbeReply } from '../../lib/http/reply.ts';
+import { lambda } from '../../lib/lambda.ts';
+import { composeBase } from '../../lib/service.ts';
 
 export const health = endpoint(
   {
@@ -15,3 +17,5 @@ export const health = endpoint(
   },
   () => ({ status: 'healthy' as const }),
 );
+
+export const handler = /* @__PURE__ */ lambda(health, composeBase);

@@ -1,6 +1,8 @@
 import * as z from 'zod';
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { createProbeReply } from '../../lib/http/reply.ts';
+import { lambda } from '../../lib/lambda.ts';
+import { composeProbes } from '../../lib/service.ts';
 
 /** Reports whether the instance accepts requests: the database is connected, and no shutdown has begun. */
 export const ready = endpoint(
@@ -19,3 +21,5 @@ export const ready = endpoint(
     return { status: 'ready' as const };
   },
 );
+
+export const handler = /* @__PURE__ */ lambda(ready, composeProbes);

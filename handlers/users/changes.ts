@@ -2,6 +2,8 @@ import { ChangesQuery } from '../../lib/changes/changes-query.ts';
 import { changesReply } from '../../lib/changes/changes-reply.ts';
 import { cursorExpired } from '../../lib/changes/refusals.ts';
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
+import { lambda } from '../../lib/lambda.ts';
+import { composeChanges } from '../../lib/service.ts';
 import { hasLongPage } from '../../lib/users/list-query.ts';
 import { USERS_PATH } from '../../lib/users/user.ts';
 
@@ -21,3 +23,5 @@ export const listChanges = endpoint(
   },
   async ({ query, waitUncounted }, { changes }) => changes.ofAll(query, waitUncounted),
 );
+
+export const handler = /* @__PURE__ */ lambda(listChanges, composeChanges);

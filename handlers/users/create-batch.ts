@@ -1,6 +1,8 @@
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { IdempotencyHeaders } from '../../lib/idempotency/idempotency-key.ts';
 import { KEY_REFUSALS } from '../../lib/idempotency/refusals.ts';
+import { lambda } from '../../lib/lambda.ts';
+import { composeUsers } from '../../lib/service.ts';
 import { createdBatchReply } from '../../lib/users/batch/batch-reply.ts';
 import { UserBatch } from '../../lib/users/batch/user-batch.ts';
 import { authorOf } from '../../lib/users/change-recording.ts';
@@ -36,3 +38,5 @@ export const createUsers = endpoint(
     return { ...outcome, batch: body, instance: path };
   },
 );
+
+export const handler = /* @__PURE__ */ lambda(createUsers, composeUsers);

@@ -1,6 +1,8 @@
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { IdempotencyHeaders } from '../../lib/idempotency/idempotency-key.ts';
 import { KEY_REFUSALS } from '../../lib/idempotency/refusals.ts';
+import { lambda } from '../../lib/lambda.ts';
+import { composeUsers } from '../../lib/service.ts';
 import { authorOf } from '../../lib/users/change-recording.ts';
 import { emailTaken, valuesTaken } from '../../lib/users/refusals.ts';
 import { USERS_PATH, UserCreate } from '../../lib/users/user.ts';
@@ -27,3 +29,5 @@ export const createUser = endpoint(
     return outcome;
   },
 );
+
+export const handler = /* @__PURE__ */ lambda(createUser, composeUsers);

@@ -1,5 +1,7 @@
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { preconditionFailed } from '../../lib/http/preconditions.ts';
+import { lambda } from '../../lib/lambda.ts';
+import { composeUsers } from '../../lib/service.ts';
 import { authorOf } from '../../lib/users/change-recording.ts';
 import { noSuchUser } from '../../lib/users/refusals.ts';
 import { SIBLINGS_OF_USER, USERS_PATH, UserPath } from '../../lib/users/user.ts';
@@ -25,3 +27,5 @@ export const deleteUser = endpoint(
     log.info('user_deleted', { user_id: params.user_id, subject: principal.subject });
   },
 );
+
+export const handler = /* @__PURE__ */ lambda(deleteUser, composeUsers);

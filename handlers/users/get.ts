@@ -1,5 +1,7 @@
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { preconditionFailed } from '../../lib/http/preconditions.ts';
+import { lambda } from '../../lib/lambda.ts';
+import { composeUsers } from '../../lib/service.ts';
 import { noSuchUser } from '../../lib/users/refusals.ts';
 import { SIBLINGS_OF_USER, USERS_PATH, UserPath } from '../../lib/users/user.ts';
 import { userReply } from '../../lib/users/user-reply.ts';
@@ -20,3 +22,5 @@ export const getUser = endpoint(
   },
   ({ params }, { users }) => users.get(params.user_id),
 );
+
+export const handler = /* @__PURE__ */ lambda(getUser, composeUsers);

@@ -1,4 +1,6 @@
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
+import { lambda } from '../../lib/lambda.ts';
+import { composeUsers } from '../../lib/service.ts';
 import { hasLongPage, UserListQuery } from '../../lib/users/list-query.ts';
 import { USERS_PATH } from '../../lib/users/user.ts';
 import { userListReply } from '../../lib/users/user-reply.ts';
@@ -17,3 +19,5 @@ export const listUsers = endpoint(
   },
   ({ query }, { userList }) => userList.read(query),
 );
+
+export const handler = /* @__PURE__ */ lambda(listUsers, composeUsers);

@@ -1,5 +1,7 @@
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { preconditionFailed } from '../../lib/http/preconditions.ts';
+import { lambda } from '../../lib/lambda.ts';
+import { composeUsers } from '../../lib/service.ts';
 import { authorOf } from '../../lib/users/change-recording.ts';
 import { emailTaken, noSuchUser, valuesTaken } from '../../lib/users/refusals.ts';
 import { SIBLINGS_OF_USER, USERS_PATH, UserPath, UserUpdate } from '../../lib/users/user.ts';
@@ -26,3 +28,5 @@ export const updateUser = endpoint(
     return user;
   },
 );
+
+export const handler = /* @__PURE__ */ lambda(updateUser, composeUsers);

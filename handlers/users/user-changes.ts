@@ -2,6 +2,8 @@ import { cursorOfUser, UserChangesQuery } from '../../lib/changes/changes-query.
 import { changesReply } from '../../lib/changes/changes-reply.ts';
 import { cursorExpired, noSuchUserOrChange } from '../../lib/changes/refusals.ts';
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
+import { lambda } from '../../lib/lambda.ts';
+import { composeChanges } from '../../lib/service.ts';
 import { hasLongPage } from '../../lib/users/list-query.ts';
 import { USERS_PATH, UserPath } from '../../lib/users/user.ts';
 
@@ -22,3 +24,5 @@ export const listUserChanges = endpoint(
   },
   async ({ params, query }, { changes }) => changes.ofUser(params.user_id, query),
 );
+
+export const handler = /* @__PURE__ */ lambda(listUserChanges, composeChanges);

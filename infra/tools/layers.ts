@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
  */
 const ROWS: readonly Readonly<Record<string, number>>[] = [
   {
-    'lib/settings': 650,
+    'lib/settings': 700,
     'lib/text.ts': 40,
     'lib/free-bytes.ts': 20,
     'lib/churning-set.ts': 40,
@@ -25,7 +25,7 @@ const ROWS: readonly Readonly<Record<string, number>>[] = [
   { 'lib/cleanup.ts': 70, 'lib/service.ts': 100 },
   { 'lib/endpoint': 610 },
   { 'lib/lambda.ts': 120, 'lib/openapi': 460 },
-  { handlers: 300 },
+  { handlers: 340 },
   { host: 2920 },
   { 'infra/client': 5010 },
   { infra: 2100 },
