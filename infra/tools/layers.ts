@@ -27,7 +27,7 @@ const ROWS: readonly Readonly<Record<string, number>>[] = [
   { 'lib/lambda.ts': 120, 'lib/openapi': 460 },
   { handlers: 340 },
   { host: 2920 },
-  { 'infra/client': 5010 },
+  { 'infra/client': 5030 },
   { infra: 2100 },
   { test: 44090 },
 ];

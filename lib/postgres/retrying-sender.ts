@@ -39,7 +39,7 @@ const SELECT_MIGRATION: StatementText = {
   isRead: true,
 };
 
-/** Maximum number of statements that wait for an executor. With more, the last ones would reach their time limit. */
+/** Maximum number of statements that wait, for each session of the pool. With more, the last ones would reach their time limit. */
 const MAX_WAITING_PER_SESSION = 32;
 
 type RetryReason = 'connection_lost' | 'deadlock' | 'serialization_failure';

@@ -128,7 +128,7 @@ export const DECLARED = {
     ...forEachSignal(
       'ENDPOINT',
       form.httpUrl.optional(),
-      'URL of an OTLP receiver (HTTP). Without it, spans are written to standard output.',
+      'URL of an OTLP receiver (HTTP). Without one, spans are written to standard output.',
     ),
     ...forEachSignal('PROTOCOL', encoding, 'OTLP encoding.'),
     tracesExporter: setting(

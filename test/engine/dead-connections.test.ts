@@ -25,7 +25,7 @@ const storedUser = () =>
     return status === 201 && USERS + (body as UserBody).id;
   });
 
-/** The network forgets all connections: those for reads, for writes and for single statements. */
+/** The network forgets all connections: those for reads, for writes and for statements with a session of their own. */
 async function withDeadConnections(): Promise<string> {
   const path = await storedUser();
   await until('no more connections are opened', async () => {

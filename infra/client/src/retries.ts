@@ -58,7 +58,7 @@ export function sendAgain(
 
   function pauseBefore(answer: Response | undefined, attempt: number): number {
     const asked = parseRetryAfter(answer?.headers.get('retry-after') ?? '');
-    const own = Math.random() * pause * 2 ** attempt;
+    const own = Math.random() * pause * 2 ** Math.min(attempt, 31);
     return Math.min(asked >= 0 ? asked + own : own, longestPause);
   }
 }

@@ -16,13 +16,13 @@ type SessionsAtHand<One extends Candidate> = {
 };
 
 /**
- * The session for a statement of the executor `user`: an idle one, or, if no further one may be opened, the one of its own
+ * The session for a statement of `executor`: an idle one, or, if no further one may be opened, the one of its own
  * with the fewest statements in progress. A write is refused if each session that it may take waits for the end of a
  * statement that was given up.
  */
 export function chooseSession<One extends Candidate>(
   isRead: boolean,
-  user: unknown,
+  executor: unknown,
   { own, all, depth, isMissing, isFull, isAnotherWaiting }: SessionsAtHand<One>,
 ): One | 'open another' | 'wait' | 'refuse' {
   const mayOpen = isMissing && !isFull;
@@ -33,7 +33,7 @@ export function chooseSession<One extends Candidate>(
   for (const session of isFull || isOut ? all : own) {
     const { length } = session;
     const isBetter = isUsable(session) && length < (found?.length ?? maxLength);
-    if (isBetter && (length === 0 || session.usedBy === user)) found = session;
+    if (isBetter && (length === 0 || session.usedBy === executor)) found = session;
     if (found?.length === 0) break;
   }
   const isIdle = found?.length === 0;

@@ -24,7 +24,7 @@ const TIME_LIMIT_MS = 600;
 
 const DEAD = 'the connection is dead: PostgreSQL has no statement of it in progress';
 
-/** Closes sessions whose connection a network has forgotten without a message to either end: see ../README.md. */
+/** Tells late statements from sessions that a network has forgotten, and closes these: see ../README.md. */
 export class DeadSessionWatch {
   readonly #onSilence: () => void;
   readonly #watched = new Set<PostgresClient>();

@@ -22,8 +22,9 @@ export function connectTimeLimitMs({ poolTimeout }: Pick<Postgres, 'poolTimeout'
 /** pg's client in JavaScript, without what it takes from the environment. Nothing that arrives ends the process. */
 export class PostgresClient extends PgClient {
   readonly server: PostgresServer;
-  readonly settings: Postgres;
+  readonly #settings: Postgres;
   readonly engine: EngineProfile;
+  readonly isPooled: boolean;
   readonly parameters: SessionParameters;
   readonly #reported = new Map<string, string>();
   /** The fault of PostgreSQL or of the connection that ends it. */
@@ -45,8 +46,9 @@ export class PostgresClient extends PgClient {
     shareKeys();
     super(config);
     this.server = server;
-    this.settings = settings;
+    this.#settings = settings;
     this.engine = engineProfile(settings);
+    this.isPooled = settings.pooler !== 'none';
     this.parameters = parameters;
     // pg would take these from PGOPTIONS and PGREPLICATION.
     Object.assign(this.connectionParameters, { options: config.options, replication: undefined });
@@ -76,7 +78,7 @@ export class PostgresClient extends PgClient {
   /** Connects and authenticates within the connection time limit. The first statements have the same time again. */
   async openInTime(): Promise<void> {
     const late = Object.assign(new Error('timeout expired'), { code: 'ETIMEDOUT' });
-    const timer = setTimeout(() => this.abandon(late), connectTimeLimitMs(this.settings));
+    const timer = setTimeout(() => this.abandon(late), connectTimeLimitMs(this.#settings));
     try {
       await super.connect();
       timer.refresh();
@@ -124,14 +126,14 @@ export class PostgresClient extends PgClient {
 
   /** The value of a setting. If PostgreSQL does not respond within the connection time limit, the session is closed. */
   async show(setting: string): Promise<string> {
-    const timer = setTimeout(() => this.abandon(), connectTimeLimitMs(this.settings));
+    const timer = setTimeout(() => this.abandon(), connectTimeLimitMs(this.#settings));
     const { rows } = await this.query(`show ${setting}`).finally(() => clearTimeout(timer));
     return String(rows[0]?.[setting]);
   }
 
   /** Asks over another session at the same host, which lasts for so many milliseconds at most. */
   async askAside<Answer>(maxMs: number, ask: (asking: PostgresClient) => Promise<Answer>): Promise<Answer> {
-    const asking = new PostgresClient(this.settings, this.server);
+    const asking = new PostgresClient(this.#settings, this.server);
     const timer = setTimeout(() => asking.abandon(), maxMs);
     try {
       await asking.openInTime();

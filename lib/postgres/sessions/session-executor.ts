@@ -20,7 +20,7 @@ const SHARED_LOCK_TIMEOUT_MS = '20';
 type SessionSource = {
   readonly settings: { readonly poolTimeout: number };
   /** Why no further statement is sent. Undefined before the shutdown. */
-  readonly endReason: string | undefined;
+  readonly refusalReason: string | undefined;
   take(executor: SessionExecutor, isRead: boolean): Session | undefined;
   refusesWrites(executor: SessionExecutor): boolean;
 };
@@ -46,8 +46,8 @@ export class SessionExecutor implements Executor {
   }
 
   send(request: StatementRequest): Promise<readonly Row[]> {
-    const { endReason } = this.#pool;
-    if (endReason) return Promise.reject(unavailable(endReason));
+    const { refusalReason } = this.#pool;
+    if (refusalReason) return Promise.reject(unavailable(refusalReason));
     if (request.deadline <= performance.now()) return Promise.reject(timeLimitReached());
     const statement = new PendingStatement(request);
     this.#queue.add(statement);

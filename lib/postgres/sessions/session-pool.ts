@@ -42,7 +42,7 @@ export class SessionPool implements SessionListener {
   readonly executors = new Set<SessionExecutor>();
   readonly #sessions = new Set<Session>();
   /** Why no further statement is sent. Undefined before the shutdown. */
-  endReason: string | undefined;
+  refusalReason: string | undefined;
 
   constructor(settings: Settings['postgres'], hosts: PostgresHosts) {
     this.settings = settings;
@@ -113,7 +113,8 @@ export class SessionPool implements SessionListener {
   /** Opens a session for each statement that waits, up to the maximum. */
   #openAnother(executor: SessionExecutor): void {
     const isWanted = executor.opening === 0 || executor.opening < executor.waitingCount;
-    if (isWanted && !this.endReason && executor.opening < this.#missing(executor)) void this.#open(executor);
+    if (isWanted && !this.refusalReason && executor.opening < this.#missing(executor))
+      void this.#open(executor);
   }
 
   async #open(executor: SessionExecutor): Promise<void> {
@@ -141,7 +142,7 @@ export class SessionPool implements SessionListener {
     session.join(this);
     const upkeep = setInterval(() => this.#closeIfUnused(session), UPKEEP_MS).unref();
     session.once('end', () => clearInterval(upkeep));
-    if (this.endReason) this.#close(session);
+    if (this.refusalReason) this.#close(session);
   }
 
   /** If there are other sessions, statements wait for them. Otherwise the statements that waited for this one fail. */
@@ -153,7 +154,7 @@ export class SessionPool implements SessionListener {
   /** The session may take a waiting statement, or may no longer be needed. */
   onResponse(session: Session): void {
     const { state, length, usedBy } = session;
-    if (length === 0 && (isLeft(state) || this.endReason)) this.#close(session);
+    if (length === 0 && (isLeft(state) || this.refusalReason)) this.#close(session);
     // The executor of the session comes last, so that a few sessions serve all.
     if (this.hosts.isFull && this.executors.delete(usedBy as SessionExecutor))
       this.executors.add(usedBy as SessionExecutor);
@@ -172,7 +173,7 @@ export class SessionPool implements SessionListener {
         if (session.length === 0 && session.respondedAt <= ended.respondedAt) this.#close(session);
     for (const statement of statements) {
       statement.isSent = false;
-      if (this.endReason) statement.reject(unavailable(this.endReason));
+      if (this.refusalReason) statement.reject(unavailable(this.refusalReason));
       else if (!statement.isGivenUp) (ended.usedBy as SessionExecutor).queueAgain(statement);
     }
   }
@@ -194,17 +195,17 @@ export class SessionPool implements SessionListener {
 
   /** Cancels all statements, and refuses later ones. */
   cancel(): void {
-    this.endReason = CANCELLED;
+    this.refusalReason = CANCELLED;
     for (const executor of this.executors) executor.rejectQueued(performance.now(), unavailable(CANCELLED));
     for (const session of this.#sessions) session.abandon();
   }
 
   /** Refuses further statements. Resolves when those in progress have responses and all sessions are closed. */
   async close(): Promise<void> {
-    this.endReason ??= CLOSED;
+    this.refusalReason ??= CLOSED;
     for (const session of this.#sessions)
       if (session.length === 0 || session.state === 'stuck') this.#close(session);
     const isOpen = () => this.#sessions.size > 0 || [...this.executors].some(({ opening }) => opening > 0);
-    while (this.endReason !== CANCELLED && isOpen()) await sleep(CLOSING_POLL_MS);
+    while (this.refusalReason !== CANCELLED && isOpen()) await sleep(CLOSING_POLL_MS);
   }
 }

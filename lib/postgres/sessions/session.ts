@@ -130,7 +130,7 @@ export class Session extends PostgresClient implements RowReceiver {
     };
     if (statement.request.text.isRead) close();
     else setTimeout(close, MAX_UNSEEN_MS).unref();
-    if (!this.engine.isPostgres && this.settings.pooler === 'none') this.connection.stream.end();
+    if (!this.engine.isPostgres && !this.isPooled) this.connection.stream.end();
   }
 
   #prepare(text: SessionText): Prepared {

@@ -54,7 +54,8 @@ export function readArguments([name, ...args]: readonly string[]): Arguments | s
   if (name === undefined) throw new Failure(describeAll(), EXIT.wrongUse);
   if (['help', '-h', '--help'].includes(name)) return describeAll();
   if (!isCommand(name)) throw new Failure('There is no such command. See: users --help', EXIT.wrongUse);
-  if (parseArgs({ args, options: STANDARD, strict: false }).values.help) return describe(name);
+  const { help } = parseArgs({ args, options: { help: STANDARD.help }, strict: false }).values;
+  if (help === true) return describe(name);
   try {
     return { name, options: parse(name, args) } as Arguments;
   } catch (error) {
@@ -155,7 +156,8 @@ function describe(name: Name): string {
   );
   const usage = ['Usage: users', name, ...operandOf(name).slice(0, 1), ...needed, '[options]'].join(' ');
   const rows = optionsOf(name).map(([option, { value = '', help }]) => [`--${option} ${value}`, help]);
-  const codes = `Exit codes: 0 done, 1 failed or interrupted, 2 wrong use${exits}.`;
+  const done = name === 'relay' ? '' : '0 done, ';
+  const codes = `Exit codes: ${done}1 failed or interrupted, 2 wrong use${exits}.`;
   return [usage, about, toColumns(rows), CONNECTION, codes].join('\n\n');
 }
 

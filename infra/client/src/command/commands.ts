@@ -35,7 +35,7 @@ const OF_FILES = {
     '<member>=<header>,…',
     'headers of CSV or members of JSON, such as email=Mail,is_active=!disabled (! inverts)',
   ),
-  ignore: repeated('<header>', 'a header or member that is not used'),
+  ignore: repeated('<header>', 'a header or member that is not used; may be repeated'),
   encoding: {
     ...text('<label>', 'another encoding than UTF-8, such as windows-1252'),
     rule: 'the name of an encoding, such as windows-1252',

@@ -64,7 +64,7 @@ export class CsvScanner extends Scanner {
       } else if (isEnd || token === this.#delimiter) {
         this.#endCell();
         if (isEnd) this.#endRecord();
-      } else if (token === '"') {
+      } else if (token === '"' && this.begin > this.#skipped) {
         if (this.#state === 'plain') throw this.fault('a quote within a cell that does not begin with one');
         if (this.#state === 'closed') this.#add(token);
         this.#state = 'quoted';

@@ -39,6 +39,7 @@ export class Source {
       const { begin, whole } = await readBegin(this.#stream ?? process.stdin, ({ length }) => length >= 2);
       yield* begin[0] === 0x1f && begin[1] === 0x8b ? unpack(whole) : whole;
     } catch (error) {
+      if (signal.aborted) throw error;
       const isGzip = String((error as NodeJS.ErrnoException).code).startsWith('Z_');
       const what = isGzip ? 'is a damaged or incomplete gzip' : 'cannot be read';
       throw new Failure(`${this.file} ${what}: ${reasonOf(error)}`);
@@ -98,9 +99,13 @@ export async function readBegin(parts: AsyncIterable<Buffer>, isEnough: (begin: 
     fault = error;
   }
   const whole = (async function* () {
-    yield begin;
-    if (fault) throw fault;
-    yield* { [Symbol.asyncIterator]: () => rest };
+    try {
+      yield begin;
+      if (fault) throw fault;
+      yield* { [Symbol.asyncIterator]: () => rest };
+    } finally {
+      await rest.return?.();
+    }
   })();
   return { begin, whole };
 }

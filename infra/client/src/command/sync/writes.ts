@@ -2,7 +2,7 @@ import { isProblem, type Problem } from '../../problem.ts';
 import type { User } from '../../users.ts';
 import { type Batch, createItems, readBatches } from '../batches.ts';
 import { EXIT, Failure } from '../failure.ts';
-import type { Item } from '../files/entry.ts';
+import { type Item, nameOf } from '../files/entry.ts';
 import { refusalOf, taken } from '../refusal.ts';
 import { findByKey } from '../user-keys.ts';
 import { type Decision, decideChange, findHolder, isAdoptable, type SyncRun } from './decisions.ts';
@@ -74,7 +74,7 @@ export async function writeChanges(run: SyncRun, missing: readonly string[], max
   }
 
   /** Makes a user equal to its line. A user that is not that of the line any more is looked up again. */
-  async function write(line: Line, given?: string, isAdopted = false): Promise<void> {
+  async function write(line: Line, given?: string, isAdopted = false, attempt = 1): Promise<void> {
     const id = given ?? (await lookUp(line))?.id;
     if (id === undefined) return create([line]);
     let decision = undefined as Decision | undefined;
@@ -92,7 +92,11 @@ export async function writeChanges(run: SyncRun, missing: readonly string[], max
       else await lines.refuse({ ...line, problem });
       return;
     }
-    if (!decision) await write(line);
+    if (!decision && attempt < MAX_ATTEMPTS) await write(line, undefined, false, attempt + 1);
+    else if (!decision)
+      throw new Failure(
+        `${nameOf(line)}: its user was found ${MAX_ATTEMPTS} times, and was deleted or another one each time`,
+      );
     else if (decision.problem) await lines.refuse({ ...line, problem: decision.problem });
     else if (!decision.change) lines.noteEqual(line.position);
     else lines.counts[decision.change.is_active === false ? 'deactivated' : 'updated'] += 1;
@@ -116,18 +120,24 @@ export async function writeChanges(run: SyncRun, missing: readonly string[], max
     decide: (user: User | undefined) => Values | undefined,
     isLimited = true,
   ): Promise<void> {
+    let isReserved = false;
+    const release = () => {
+      if (isReserved) deactivated.delete(id);
+      isReserved = false;
+    };
     const decideWithin = (user: User) => {
-      deactivated.delete(id);
+      release();
       const wanted = decide(user);
-      if (!isLimited || wanted?.is_active !== false) return wanted;
+      if (!isLimited || wanted?.is_active !== false || deactivated.has(id)) return wanted;
       if (deactivated.size >= max) throw aboveMax(max + 1, max, 'Stopped.');
+      isReserved = true;
       deactivated.add(id);
       return wanted;
     };
     try {
       await users.update(id, decideWithin, { attempts: MAX_ATTEMPTS });
     } catch (error) {
-      deactivated.delete(id);
+      release();
       if (!isProblem(error, 'not_found_error')) throw error;
       decide(undefined);
     }
