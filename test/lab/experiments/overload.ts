@@ -70,8 +70,7 @@ export const experiment = defineExperiment({
           print(TABLE.line(row));
         }
       }
-      const lines = service.events('requests_refused').length;
-      print(`\n${lines} lines requests_refused, ${Math.round(mostMemory(processId))} MB at most.`);
+      print(`\n${Math.round(mostMemory(processId))} MB at most.`);
       for (const limit of LIMITS) print(verdictOn(limit, rows));
       const shares = Map.groupBy(rows, (row) => row.connections);
       const figures = [...shares].map(
