@@ -4,8 +4,8 @@
 set -eu
 name=$1
 shift
-# What the row for the table of test/README.md begins with.
-export PROOF_COMMAND="npm run $name${*:+ -- $*}"
+# The row that these print for the table of test/README.md begins with it.
+case $name in test | bench | suite | lab) export PROOF_COMMAND="npm run $name${*:+ -- $*}" ;; esac
 # The bootstrap installs what is missing and links Node 24. It is called by its path, so that the shell looks up `node`
 # only afterwards.
 "${npm_node_execpath:-node}" bootstrap.mjs "$name"
