@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { SUITES } from '../suites/suites.ts';
 
 /** Carries out an experiment with this `run` in a process of its own, and sends a signal once it has printed `waits`. */
 async function carryOut(run: string): Promise<{ readonly code: number | null; readonly printed: string }> {
@@ -46,4 +47,17 @@ const experiments = await Promise.all(
 
 test.each(experiments)('%s has an experiment with a promise', (_, { promise }) => {
   expect(promise).toMatch(/\.$/);
+});
+
+test('every suite and experiment has a row with its figure and commit in test/README.md', () => {
+  const page = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
+  const rows = page.match(/^\| `npm run [^|]+\|[^|]+\|[^|]+\| [0-9a-f]{8} \|$/gm) ?? [];
+  const wanted = [
+    ...Object.keys(SUITES).map((name) => `suite -- ${name}`),
+    ...experiments.map(([file]) => `lab -- ${file.replace('.ts', '')}`),
+    'bench',
+    'test',
+  ];
+
+  expect(wanted.filter((name) => !rows.some((row) => row.startsWith(`| \`npm run ${name}`)))).toEqual([]);
 });

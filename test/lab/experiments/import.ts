@@ -79,7 +79,7 @@ export const experiment = defineExperiment({
       await measure(`relay, --parallel ${parallel}`, [...words, '--parallel', parallel], relayed, receiver);
       receiver.stop();
     }
-    printRow(figures.join('; '), 'see [Command](#command)');
+    printRow(figures.join('; '), 'of 1,000,000: import 60 s, export 20 s, diff 30 s');
     return isRight;
   },
 });
