@@ -93,7 +93,7 @@ test('a realm of Keycloak is imported: ids, names and states are kept, and a pai
       {"id": "k6", "enabled": true, "email": "pair@example.com"}
     ]}`,
   );
-  // Of a pair with one email, the enabled one comes first in k6, and second in k9. k11 is another caller's user.
+  // Two users have one email: the enabled one comes first in k6, and second in k9. k11 is another caller's user.
   files.write(
     'keycloak/example-users-1.json',
     `{"realm": "example", "users": [

@@ -47,11 +47,9 @@ export const experiment = defineExperiment({
     const passed = outcomes.filter((outcome) => outcome.faults.length === 0).length;
     const failed = outcomes.length - passed + (failures.length > 0 ? 1 : 0);
     print(`seed ${seed}`);
-    const lost = outcomes.filter(({ replication }) => replication === 'synchronous');
-    printRow(
-      `${passed} passed, ${failed} failed; synchronous: ${lost.reduce((sum, outcome) => sum + outcome.lost, 0)} lost`,
-      '0 failed, 0 lost',
-    );
+    const synchronous = outcomes.filter(({ replication }) => replication === 'synchronous');
+    const lost = synchronous.reduce((sum, outcome) => sum + outcome.lost, 0);
+    printRow(`${passed} passed, ${failed} failed; synchronous: ${lost} lost`, '0 failed, 0 lost');
     print(`${passed} passed, ${failed} failed`);
     return failed === 0 && passed > 0;
 
