@@ -6,7 +6,7 @@ import { composeUsers } from '../../lib/service.ts';
 import { createdBatchReply } from '../../lib/users/batch/batch-reply.ts';
 import { UserBatch } from '../../lib/users/batch/user-batch.ts';
 import { authorOf } from '../../lib/users/change-recording.ts';
-import { isUser } from '../../lib/users/keyed-creates.ts';
+import { isUser } from '../../lib/users/idempotent-creates.ts';
 import { itemRepeated, itemsTaken } from '../../lib/users/refusals.ts';
 import { USERS_PATH } from '../../lib/users/user.ts';
 import { logCreated } from '../../lib/users/users.ts';

@@ -4,7 +4,7 @@ import { cacheControl, JSON_TYPE, type Reply } from '../http/reply.ts';
 import { isoTime } from '../json/iso-time.ts';
 import { MAX_HEAD_LENGTH, UUID_PATTERN } from '../text.ts';
 import { fields, isOmittedIfNull } from './fields.ts';
-import type { Outcome } from './keyed-creates.ts';
+import type { Outcome } from './idempotent-creates.ts';
 import { MAX_PAGE_SIZE, USERS_PATH, type User, UserRead } from './user.ts';
 
 /** The fields in JSON: the text before a value, and the text for null. */

@@ -6,7 +6,7 @@ import type { Statements } from '../postgres/index.ts';
 import type { Author } from './change-recording.ts';
 import { maskedEmail } from './email.ts';
 import { updatedFields } from './fields.ts';
-import { isUser, type KeyedCreates, keyedValues, type Outcome } from './keyed-creates.ts';
+import { isUser, type KeyedCreates, keyedValues, type Outcome } from './idempotent-creates.ts';
 import { noSuchUser } from './refusals.ts';
 import type { TakenValues } from './taken-values.ts';
 import type { User, UserCreate, UserUpdate } from './user.ts';

@@ -7,7 +7,7 @@ import { Cleanup } from '../../lib/cleanup.ts';
 import { Readiness } from '../../lib/migrations/readiness.ts';
 import { UserBatches } from '../../lib/users/batch/create-batch.ts';
 import { UserBatch } from '../../lib/users/batch/user-batch.ts';
-import { KeyedCreates } from '../../lib/users/keyed-creates.ts';
+import { KeyedCreates } from '../../lib/users/idempotent-creates.ts';
 import { cursorAfter } from '../../lib/users/list-cursor.ts';
 import { UserListQuery } from '../../lib/users/list-query.ts';
 import { TakenValues } from '../../lib/users/taken-values.ts';

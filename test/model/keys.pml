@@ -89,7 +89,7 @@ inline endAttempt(c, state) {
   client[c] = state; response[c] = 0
 }
 
-/* lib/users/keyed-creates.ts, lib/users/users.ts, lib/idempotency/key-table.ts */
+/* lib/users/idempotent-creates.ts, lib/users/users.ts, lib/idempotency/key-table.ts */
 proctype create(byte me) {
   do
   :: d_step { client[me] == IDLE -> client[me] = WAITING }

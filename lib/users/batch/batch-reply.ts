@@ -4,7 +4,7 @@ import { JSON_TYPE, type Reply } from '../../http/reply.ts';
 import { valuesNotAllowed } from '../../http/value-faults.ts';
 import { createdAndGone } from '../../idempotency/refusals.ts';
 import { uniqueNames } from '../fields.ts';
-import { type CreatedItem, isUser, type Outcome } from '../keyed-creates.ts';
+import { type CreatedItem, isUser, type Outcome } from '../idempotent-creates.ts';
 import { itemFault, itemsTaken } from '../refusals.ts';
 import { USERS_PATH, type User, UserRead } from '../user.ts';
 import { personal, replayed, userJson } from '../user-reply.ts';

@@ -1,7 +1,7 @@
 import { createdAndGone } from '../../idempotency/refusals.ts';
 import { repeatUntilDone, type Statements } from '../../postgres/index.ts';
 import type { Author } from '../change-recording.ts';
-import { type CreatedItem, type KeyedCreates, keyedValues, type Outcome } from '../keyed-creates.ts';
+import { type CreatedItem, type KeyedCreates, keyedValues, type Outcome } from '../idempotent-creates.ts';
 import { ignoreTaken, type TakenValues } from '../taken-values.ts';
 import { type BatchInsert, batchInserts, itemsIn } from './insert-items.ts';
 import type { UserBatch } from './user-batch.ts';
