@@ -50,6 +50,12 @@ export function redactedText(text: string): string {
   return redacted(text, BETWEEN_WORDS, isSecretOfCaller);
 }
 
+/** An address for a log line: `a***@example.com`. */
+export function maskedEmail(email: string): string {
+  const at = email.indexOf('@');
+  return `${String.fromCodePoint(email.codePointAt(0) ?? 0)}***${email.slice(at)}`;
+}
+
 /** The same for a text of this service, of a library or of PostgreSQL. Names of hosts and packages stay. */
 export function redactedMessage(message: string): string {
   return redacted(message, BETWEEN_WORDS, isSecretInMessage);

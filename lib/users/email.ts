@@ -32,9 +32,3 @@ export function foldEmail(email: string): string {
 export function foldedEmail(value: unknown): RawBuilder<string> {
   return sql`lower(${value} collate "C")`;
 }
-
-/** An address for a log line: `a***@example.com`. */
-export function maskedEmail(email: string): string {
-  const at = email.indexOf('@');
-  return `${String.fromCodePoint(email.codePointAt(0) ?? 0)}***${email.slice(at)}`;
-}
