@@ -9,7 +9,7 @@ import type { Tracing } from './observability/telemetry.ts';
 import { Database } from './postgres/index.ts';
 import type { Settings } from './settings/settings.ts';
 import { UserBatches } from './users/batch/create-batch.ts';
-import { KeyedCreates } from './users/idempotent-creates.ts';
+import { IdempotentCreates } from './users/idempotent-creates.ts';
 import { TakenValues } from './users/taken-values.ts';
 import { UserList } from './users/user-list.ts';
 import { Users } from './users/users.ts';
@@ -66,7 +66,7 @@ function composeProtected(base: BaseService) {
 function withUsers(service: ProtectedService) {
   const { statements } = service.database;
   const taken = new TakenValues(statements);
-  const idempotency = new KeyedCreates(statements);
+  const idempotency = new IdempotentCreates(statements);
   return {
     ...service,
     users: new Users(statements, taken, idempotency),

@@ -48,7 +48,7 @@ export function keyedValues(user: unknown): unknown {
 type CreatedItems = readonly CreatedItem[];
 
 /** The creates with a key of one instance. The record of a key has one entry per item of its request, in their order. */
-export class KeyedCreates {
+export class IdempotentCreates {
   replays = 0;
   readonly #statements: Statements;
   readonly #select: PreparedStatement<{ key: Buffer }, KeyRow>;

@@ -6,7 +6,7 @@ import { maskedEmail } from '../observability/redaction.ts';
 import type { Statements } from '../postgres/index.ts';
 import type { Author } from './change-recording.ts';
 import { updatedFields } from './fields.ts';
-import { isUser, type KeyedCreates, keyedValues, type Outcome } from './idempotent-creates.ts';
+import { type IdempotentCreates, isUser, keyedValues, type Outcome } from './idempotent-creates.ts';
 import { noSuchUser } from './refusals.ts';
 import type { TakenValues } from './taken-values.ts';
 import type { User, UserCreate, UserUpdate } from './user.ts';
@@ -21,12 +21,12 @@ import { versionTexts } from './write-preconditions.ts';
 export class Users {
   readonly #statements: ReturnType<typeof userStatements>;
   readonly #takenValues: TakenValues;
-  readonly #keyedCreates: KeyedCreates;
+  readonly #idempotentCreates: IdempotentCreates;
 
-  constructor(statements: Statements, takenValues: TakenValues, keyedCreates: KeyedCreates) {
+  constructor(statements: Statements, takenValues: TakenValues, idempotentCreates: IdempotentCreates) {
     this.#statements = userStatements(statements);
     this.#takenValues = takenValues;
-    this.#keyedCreates = keyedCreates;
+    this.#idempotentCreates = idempotentCreates;
   }
 
   /** @throws {Problem} not_found_error */
@@ -51,12 +51,16 @@ export class Users {
       return { created, isReplay: false };
     }
     const request = { operation: 'createUser', subject: author.actor, key };
-    const outcome = await this.#keyedCreates.carryOutOnce(request, keyedValues(user), async (fingerprint) => {
-      const users = await this.#takenValues.writeUnlessTaken(given, () =>
-        this.#statements.insertOnce.run({ ...given, ...fingerprint }),
-      );
-      return users.length > 0 ? users : undefined;
-    });
+    const outcome = await this.#idempotentCreates.carryOutOnce(
+      request,
+      keyedValues(user),
+      async (fingerprint) => {
+        const users = await this.#takenValues.writeUnlessTaken(given, () =>
+          this.#statements.insertOnce.run({ ...given, ...fingerprint }),
+        );
+        return users.length > 0 ? users : undefined;
+      },
+    );
     const [created] = outcome.created;
     if (!isUser(created)) throw createdAndGone();
     return { created, isReplay: outcome.isReplay };

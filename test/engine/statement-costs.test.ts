@@ -7,7 +7,7 @@ import { Cleanup } from '../../lib/cleanup.ts';
 import { Readiness } from '../../lib/migrations/readiness.ts';
 import { UserBatches } from '../../lib/users/batch/create-batch.ts';
 import { UserBatch } from '../../lib/users/batch/user-batch.ts';
-import { KeyedCreates } from '../../lib/users/idempotent-creates.ts';
+import { IdempotentCreates } from '../../lib/users/idempotent-creates.ts';
 import { cursorAfter } from '../../lib/users/list-cursor.ts';
 import { UserListQuery } from '../../lib/users/list-query.ts';
 import { TakenValues } from '../../lib/users/taken-values.ts';
@@ -36,7 +36,7 @@ async function costsOf(client: pg.Client) {
     const { rows } = await client.query(sql, [...values]);
     return isBinary ? [] : rows;
   });
-  const [taken, keyed] = [new TakenValues(statements), new KeyedCreates(statements)];
+  const [taken, keyed] = [new TakenValues(statements), new IdempotentCreates(statements)];
   const users = new Users(statements, taken, keyed);
   const batches = new UserBatches(statements, taken, keyed);
   const changes = new Changes(statements);

@@ -1,7 +1,12 @@
 import { createdAndGone } from '../../idempotency/refusals.ts';
 import { repeatUntilDone, type Statements } from '../../postgres/index.ts';
 import type { Author } from '../change-recording.ts';
-import { type CreatedItem, type KeyedCreates, keyedValues, type Outcome } from '../idempotent-creates.ts';
+import {
+  type CreatedItem,
+  type IdempotentCreates,
+  keyedValues,
+  type Outcome,
+} from '../idempotent-creates.ts';
 import { ignoreTaken, type TakenValues } from '../taken-values.ts';
 import { type BatchInsert, batchInserts, itemsIn } from './insert-items.ts';
 import type { UserBatch } from './user-batch.ts';
@@ -12,13 +17,13 @@ export class UserBatches {
   readonly #inserts: ReturnType<typeof batchInserts>;
   readonly #keyedInserts: ReturnType<typeof batchInserts>;
   readonly #takenValues: TakenValues;
-  readonly #keyedCreates: KeyedCreates;
+  readonly #idempotentCreates: IdempotentCreates;
 
-  constructor(statements: Statements, takenValues: TakenValues, keyedCreates: KeyedCreates) {
+  constructor(statements: Statements, takenValues: TakenValues, idempotentCreates: IdempotentCreates) {
     this.#inserts = batchInserts(statements, false);
     this.#keyedInserts = batchInserts(statements, true);
     this.#takenValues = takenValues;
-    this.#keyedCreates = keyedCreates;
+    this.#idempotentCreates = idempotentCreates;
   }
 
   /**
@@ -30,7 +35,7 @@ export class UserBatches {
     const { items, mode } = batch;
     const given = { ...itemsIn(items.map(({ user }) => user)), ...author };
     if (key === undefined) return { created: (await this.#store(mode, given)) ?? [], isReplay: false };
-    const outcome = await this.#keyedCreates.carryOutOnce(
+    const outcome = await this.#idempotentCreates.carryOutOnce(
       { operation: 'createUsers', subject: author.actor, key },
       // The values of a refused item are those that were sent.
       [mode, ...items.map(({ user, sent }) => keyedValues(user ?? sent))],
