@@ -147,13 +147,17 @@ async function rowsOf({ host, port }: ClusterNode, sql: string, database: string
   }
 }
 
-/** As Patroni's documentation has it, but that it asks more often. */
+/**
+ * As Patroni's documentation has it, but that it asks more often, and does not try the same server again, because it would
+ * wait for a second before that. The service tries again by itself.
+ */
 const balancing = (port: number, nodes: readonly ClusterNode[]) => `
 defaults
   mode tcp
   timeout connect 2s
   timeout client 1h
   timeout server 1h
+  retries 0
 
 listen primary
   bind 127.0.0.1:${port}
