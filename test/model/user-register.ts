@@ -73,7 +73,7 @@ function stepOf(entry: Entry): Request['step'] | undefined {
   };
   const isWrite = operation === 'update' || operation === 'delete';
 
-  if (isInDoubt(entry)) return isWrite ? write : undefined;
+  if (isInDoubt(entry)) return isWrite && !entry.isUnsent ? write : undefined;
   if (status === 404) return (state) => (state ? never : state);
   if (status === 412) return (state) => (state && !holds(state) ? state : never);
   if (status === 409 && operation === 'update') return (state) => (holds(state) ? state : never);

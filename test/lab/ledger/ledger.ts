@@ -26,6 +26,8 @@ export type Entry = Asked & {
   status: number;
   /** Whether it has ended without an answer. */
   isLost: boolean;
+  /** Whether the connection was refused, so that the service has got nothing of it. */
+  isUnsent?: boolean;
   responseHeaders: Readonly<Record<string, string | undefined>>;
   body: string;
 };

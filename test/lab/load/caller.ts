@@ -66,7 +66,10 @@ export function createCaller({ url, token, ledger, connections = 1 }: CallerOpti
         resolve();
       });
       outgoing.setTimeout(RESPONSE_LIMIT_MS, () => outgoing.destroy(new Error('no answer')));
-      outgoing.on('error', () => resolve());
+      outgoing.on('error', ({ code }: NodeJS.ErrnoException) => {
+        entry.isUnsent = code === 'ECONNREFUSED';
+        resolve();
+      });
       onSent?.(outgoing);
       outgoing.end(content);
     });
