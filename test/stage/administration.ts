@@ -18,9 +18,8 @@ export async function administer(database = inject('postgres').database) {
   return {
     query,
     terminate,
-    /** Sets an option for every later session in the database. `isOnly` resets all other options. */
-    async setForSessions(option: string, value: string, { isOnly = false } = {}): Promise<void> {
-      if (isOnly) await query(`ALTER DATABASE ${database} RESET ALL`);
+    /** Sets an option for every later session in the database. */
+    async setForSessions(option: string, value: string): Promise<void> {
       await query(`ALTER DATABASE ${database} SET ${option} = '${value}'`);
       await terminate();
     },

@@ -37,8 +37,6 @@ type Options = {
 };
 
 type ServiceOptions = HostOptions & {
-  /** Whether to wait until it is ready; true by default. */
-  readonly untilReady?: boolean;
   /** Whether the row looks after it by itself: it may end, and answer what it likes. */
   readonly isOnItsOwn?: boolean;
   /** The ledger of an earlier service, which this one goes on with. */
@@ -115,7 +113,7 @@ export async function openStage({ seed, trials, postgres: options, searchesModel
     const host = await startBuiltHost(environment, options);
     defer(host.remove);
     const url = await host.untilListening();
-    if (options.untilReady !== false) await untilReady(url);
+    await untilReady(url);
     const pool = Number(variables.SVC_POSTGRES_POOL_SIZE ?? 10);
     pools.push(() => (host.isAlive() ? pool + 1 : 0));
     const suspect = { host, url, ledger, token, postgres, sessions };
