@@ -4,7 +4,7 @@ import { type Known, startCallers } from '../../lab/load/callers.ts';
 import type { Random } from '../../lab/load/random.ts';
 import type { Stage } from '../../lab/stage/stage.ts';
 import { errorResponse, messagesThrough } from '../../stage/postgres-messages.ts';
-import { lateAtFirst, type TcpProxy } from '../../stage/proxy.ts';
+import { addressOf, lateAtFirst, type TcpProxy } from '../../stage/proxy.ts';
 import { startStandby } from '../../stage/standby.ts';
 import type { Row } from '../run-row.ts';
 
@@ -61,12 +61,10 @@ export const twoInstances: Row = {
     defer(() => standby.stop());
     const paths = await Promise.all([postgres, postgres, standby].map(startProxy));
     const [one, another, toStandby] = paths as [TcpProxy, TcpProxy, TcpProxy];
-    const over = (hosts: readonly TcpProxy[]) =>
-      startService({
-        SVC_POSTGRES_HOST: hosts.map(({ host }) => host).join(),
-        SVC_POSTGRES_PORT: hosts.map(({ port }) => port).join(),
-      });
-    const services = [await over([one, toStandby]), await over([toStandby, another])];
+    const services = [
+      await startService(addressOf(one, toStandby)),
+      await startService(addressOf(toStandby, another)),
+    ];
     const known: Known[] = [];
     const models = services.map((service) => startCallers(service, CALLERS, random.branch(), { known }));
     for (const trial of tries()) {
