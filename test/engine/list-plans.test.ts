@@ -30,7 +30,6 @@ function queryOf(parameters: Readonly<Record<string, string>>, after?: number): 
   return UserListQuery.parse({ limit: '10', ...selection, ...cursor });
 }
 
-/** The statement that the list sends for a query. */
 const statementOf = (query: UserListQuery) =>
   statementSentBy((statements) => new UserList(statements).read(query));
 

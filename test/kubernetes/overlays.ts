@@ -4,7 +4,6 @@ import { type Resource, render } from './render.ts';
 /** The folder of the kustomizations. */
 export const folder = 'infra/kubernetes';
 
-/** An overlay with components. */
 export const renderWith = (components: readonly string[], overlay = 'production'): readonly Resource[] =>
   components.reduce(
     (given, name) => render(`${folder}/components/${name}`, given),

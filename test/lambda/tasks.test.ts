@@ -29,7 +29,6 @@ test('the scheduled function deletes expired rows', async () => {
 });
 
 describe('the function of a deployment', () => {
-  /** An empty database, and a function that migrates it. */
   async function start() {
     const { database, admin } = await emptyDatabase();
     const migrate = await forThisTest(startFunction, 'migrate', environmentOf(database, stage.issuer));

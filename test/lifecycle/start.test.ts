@@ -13,7 +13,6 @@ import { repeat } from '../stage/until.ts';
 
 const good = forAllTests(() => startSurroundings());
 
-/** Starts a process with valid settings, except for these. */
 const start = (variables: Variables) => forThisTest(startBuiltHost, { ...good.environment, ...variables });
 
 test('an invalid or missing setting ends the process with exit code 1 and one message on standard error, before the port opens', async () => {

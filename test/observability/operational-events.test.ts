@@ -17,7 +17,6 @@ import { environmentOf, startService } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { until } from '../stage/until.ts';
 
-/** Starts the service for one test. */
 const start = (variables: Variables = {}) => forThisTest(startService, variables);
 
 const { version } = packageJson;

@@ -21,7 +21,6 @@ const conflict = (path: string, ...names: string[]) =>
   refusal('conflict_error', path, { detail: SOME, errors: names });
 const emailConflict = (path: string) => refusal('conflict_error', path, { detail: EMAIL });
 
-/** Sends a body. */
 type Send = (path: string, body: object) => ReturnType<typeof call>;
 
 const ways: [title: string, Send][] = [

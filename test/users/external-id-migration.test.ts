@@ -21,7 +21,6 @@ async function earlierDatabase() {
 
 type Earlier = Awaited<ReturnType<typeof emptyDatabase>>;
 
-/** The columns and the index of the external id. */
 const structure = async ({ admin }: Earlier) => ({
   columns: await admin.query(
     `SELECT attname AS name FROM pg_attribute WHERE attrelid = 'users'::regclass AND attname LIKE 'external%'`,

@@ -1,7 +1,6 @@
 import { connectTo, written } from '../../stage/connection.ts';
 import type { HttpResponse, RawRequest } from '../../stage/raw-request.ts';
 
-/** A request and its response. */
 export type HttpExchange = {
   readonly request: RawRequest;
   readonly response: HttpResponse;
