@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Variables } from '../../lib/settings/environment.ts';
 import { builtHost } from './build.ts';
-import { callerOf, senderTo, untilReady } from './caller.ts';
+import { callerOf, senderTo, untilCreated, untilReady } from './caller.ts';
 import { type ReceivedSpan, startOtlpReceiver } from './otlp-receiver.ts';
 import { type Line, startProcess } from './process.ts';
 import { type Surroundings, startSurroundings } from './service.ts';
@@ -88,9 +88,9 @@ export async function startBuiltService(
     /** Sends the same requests, and resolves with responses as fetch has them. */
     send: senderTo(url, issuer),
     /** Creates a user, and resolves with its id. */
-    async createUser(email = `${randomUUID()}@example.com`): Promise<string> {
-      const { body } = await call('POST', '/api/v1/users/', { email });
-      return (body as { id: string }).id;
+    async createUser(email?: string): Promise<string> {
+      const body = () => ({ email: email ?? `${randomUUID()}@example.com` });
+      return (await untilCreated(() => call('POST', '/api/v1/users/', body()))).id;
     },
     async remove() {
       await host.remove();

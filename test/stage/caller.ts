@@ -1,3 +1,4 @@
+import type { UserBody } from './responses.ts';
 import { readResponse, type ServiceResponse } from './service-response.ts';
 import type { startIssuer } from './tokens.ts';
 import { until } from './until.ts';
@@ -32,4 +33,13 @@ export function senderTo(url: string, issuer: Issuer): Request<Response> {
 export async function untilReady(url: string): Promise<void> {
   const isReady = async () => (await fetch(`${url}/ready`).catch(() => undefined))?.ok;
   await until('/ready is 200', isReady);
+}
+
+/** The user that `create` creates. It is called again after a 503, which a busy machine can cause at any time. */
+export function untilCreated(create: () => Promise<ServiceResponse>): Promise<UserBody> {
+  return until('a user is created', async () => {
+    const { status, body } = await create();
+    if (status !== 201 && status !== 503) throw new Error(`no user: ${status} ${JSON.stringify(body)}`);
+    return status === 201 && (body as UserBody);
+  });
 }

@@ -5,6 +5,7 @@ import { createEventLog } from '../../lib/observability/event-log.ts';
 import { composeService } from '../../lib/service.ts';
 import type { Variables } from '../../lib/settings/environment.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
+import { untilCreated } from './caller.ts';
 import { type EventParticulars, eventOf } from './events.ts';
 import { freshAddress, responseFromResult, type ServiceResponse, type UserBody } from './responses.ts';
 import { startSurroundings } from './service.ts';
@@ -39,8 +40,8 @@ export async function startComposition(variables: Variables = {}) {
     lines: lines as readonly Record<string, unknown>[],
     call,
     async createUser(fields: { email?: string; full_name?: string | null } = {}): Promise<UserBody> {
-      const body = JSON.stringify({ email: freshAddress(), ...fields });
-      return (await call(createUser, 'createUser', { body })).body as UserBody;
+      const body = () => JSON.stringify({ email: freshAddress(), ...fields });
+      return untilCreated(() => call(createUser, 'createUser', { body: body() }));
     },
     async stop() {
       service.keySet.stop();

@@ -2,8 +2,9 @@ import { afterAll, beforeAll } from 'vitest';
 import { maintain } from '../../lib/cleanup.ts';
 import type { Variables } from '../../lib/settings/environment.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
+import { untilCreated } from './caller.ts';
 import type { DatabaseOptions } from './postgres.ts';
-import { freshAddress, type ServiceResponse, type UserBody } from './responses.ts';
+import { freshAddress, type ServiceResponse, USERS, type UserBody } from './responses.ts';
 import { startService } from './service.ts';
 
 type UserFields = { email?: string; full_name?: string | null; external_id?: string | null };
@@ -46,8 +47,7 @@ export function serviceUnderTest(variables: () => Variables = () => ({}), option
     /** The complete response to a request with a token that has both roles, and a JSON body. */
     call,
     async createUser(fields: UserFields = {}): Promise<UserBody> {
-      const { body } = await call('POST', '/api/v1/users/', { email: freshAddress(), ...fields });
-      return body as UserBody;
+      return untilCreated(() => call('POST', USERS, { email: freshAddress(), ...fields }));
     },
   };
 }

@@ -110,6 +110,8 @@ test.each([
   ['1.3.0', '1.3.0'],
 ] as const)(
   `${COUNT} users of %s, created by %s, are migrated while runs are killed, this version is rolled out and rolled back, and no request is refused`,
+  // A slow disk takes four minutes for the migrations of a million users.
+  { timeout: 600_000 },
   async (version, createdBy) => {
     const { issuer, database, environment, earlier, startEarlier } = await start(version, createdBy);
     const second = await startEarlier();
