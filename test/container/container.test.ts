@@ -64,15 +64,16 @@ describe('the container', () => {
     await vi.waitFor(ask, { timeout: 10_000, interval: 200 });
   });
 
-  test('serves /health within 300 ms of its start', async () => {
+  test('serves /health within 300 ms of its start, or five times the time of a bare server', async () => {
     const program = readFileSync(new URL('start-time.mjs', import.meta.url), 'utf8');
     const options = stage.restricted('plain', { SVC_ENV: 'production', SVC_OTEL_ENABLED: 'true' });
     const words = ['--input-type=module', '--eval', program, '300'];
-    const times: number[] = JSON.parse(await docker('run', '--rm', ...options, images.service, ...words));
-    process.stdout.write(`Milliseconds from the start to the first response: ${times.join(' ')}\n`);
+    const pairs: [number, number][] = JSON.parse(await docker('run', '--rm', ...options, images.service, ...words));
+    process.stdout.write(`Milliseconds to the first response, bare and service: ${pairs.join(' ')}\n`);
 
-    // The fastest start counts, because the others shared the processor with other programs.
-    expect(Math.min(...times)).toBeLessThan(300);
+    // The fastest starts count, because the others shared the processor with other programs.
+    const [bare, service] = [0, 1].map((place) => Math.min(...pairs.map((pair) => pair[place] as number)));
+    expect(service).toBeLessThan(Math.max(300, 5 * (bare as number)));
   });
 
   test('loses no request when it is stopped', async () => {
