@@ -68,7 +68,9 @@ describe('the container', () => {
     const program = readFileSync(new URL('start-time.mjs', import.meta.url), 'utf8');
     const options = stage.restricted('plain', { SVC_ENV: 'production', SVC_OTEL_ENABLED: 'true' });
     const words = ['--input-type=module', '--eval', program, '300'];
-    const pairs: [number, number][] = JSON.parse(await docker('run', '--rm', ...options, images.service, ...words));
+    const pairs: [number, number][] = JSON.parse(
+      await docker('run', '--rm', ...options, images.service, ...words),
+    );
     process.stdout.write(`Milliseconds to the first response, bare and service: ${pairs.join(' ')}\n`);
 
     // The fastest starts count, because the others shared the processor with other programs.

@@ -5,7 +5,8 @@ import { once } from 'node:events';
 import { get } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 
-const BARE = "require('node:http').createServer((_, response) => response.end()).listen(process.env.SVC_PORT)";
+const BARE =
+  "require('node:http').createServer((_, response) => response.end()).listen(process.env.SVC_PORT)";
 
 const limit = Number(process.argv[1]);
 const pairs = [];
