@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { startVerifier } from '../stage/keys.ts';
-import { times } from '../stage/times.ts';
 import type { IssuerKey } from '../stage/tokens.ts';
-import { BUSY_S } from '../stage/until.ts';
+import { BUSY_S, times } from '../stage/until.ts';
 
 const unknownKey = (index: number) => ({ kid: `unknown-${index}` });
 

@@ -6,7 +6,7 @@ import { forThisTest } from '../stage/for-all-tests.ts';
 import { USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-import { timed } from '../stage/timed.ts';
+import { timed } from '../stage/until.ts';
 
 /** Number of changes in the feed, all of one actor. */
 const MANY = 200_000;

@@ -19,7 +19,7 @@ import { freshAddress, refusal, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-import { timed } from '../stage/timed.ts';
+import { timed } from '../stage/until.ts';
 
 const service = serviceUnderTest();
 const { call, createUser } = service;

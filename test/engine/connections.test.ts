@@ -3,7 +3,7 @@ import { administratorOf } from '../stage/administration.ts';
 import { freshKey } from '../stage/keyed.ts';
 import { freshAddress, readResponse, refusal, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-import { times } from '../stage/times.ts';
+import { times } from '../stage/until.ts';
 
 const service = serviceUnderTest();
 const admin = administratorOf(service);

@@ -9,8 +9,7 @@ import { errorResponse } from '../stage/postgres-messages.ts';
 import { startProxy } from '../stage/proxy.ts';
 import { USERS } from '../stage/responses.ts';
 import { answerAtStart } from '../stage/session-start.ts';
-import { times } from '../stage/times.ts';
-import { until } from '../stage/until.ts';
+import { times, until } from '../stage/until.ts';
 import { serviceOver } from './service-over.ts';
 
 const postgres = forAllTests(() => startDisposablePostgres());

@@ -7,7 +7,7 @@ import { emptyDatabase } from '../stage/opened-database.ts';
 import { addressOf, startProxy, through } from '../stage/proxy.ts';
 import { freshAddress } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
-import { times } from '../stage/times.ts';
+import { times } from '../stage/until.ts';
 
 /** Features that an engine may lack. */
 const PECULIAR = [

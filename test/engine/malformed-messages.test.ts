@@ -11,8 +11,7 @@ import { freshAddress, probe, refusal, USERS, type UserBody } from '../stage/res
 import { environmentOf, startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { answerAtStart } from '../stage/session-start.ts';
-import { timed } from '../stage/timed.ts';
-import { until } from '../stage/until.ts';
+import { timed, until } from '../stage/until.ts';
 
 const COMMANDS = join(import.meta.dirname, '../../host/commands');
 

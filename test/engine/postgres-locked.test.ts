@@ -7,9 +7,7 @@ import { freshKey } from '../stage/keyed.ts';
 import { holdEmail, holdUser, holdUsers, PATIENT, untilUnderWay } from '../stage/locks.ts';
 import { freshAddress, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
-import { timed } from '../stage/timed.ts';
-import { times } from '../stage/times.ts';
-import { until } from '../stage/until.ts';
+import { timed, times, until } from '../stage/until.ts';
 
 async function start(variables: Variables = {}) {
   const service = await forThisTest(startService, variables);

@@ -4,9 +4,7 @@ import { addressOf, startProxy } from '../stage/proxy.ts';
 import { freshAddress, probe, refusal, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-import { timed } from '../stage/timed.ts';
-import { times } from '../stage/times.ts';
-import { until } from '../stage/until.ts';
+import { timed, times, until } from '../stage/until.ts';
 
 const UNKNOWN = `${USERS}11111111-1111-1111-1111-111111111111`;
 

@@ -5,8 +5,7 @@ import { forAllTests } from '../stage/for-all-tests.ts';
 import { errorResponse, messageOf, messagesThrough, READY_FOR_QUERY } from '../stage/postgres-messages.ts';
 import { startProxy, type TcpProxy } from '../stage/proxy.ts';
 import { probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
-import { times } from '../stage/times.ts';
-import { until } from '../stage/until.ts';
+import { times, until } from '../stage/until.ts';
 import { type Address, migrateAlone, serviceOver } from './service-over.ts';
 
 const one = forAllTests(() => startDisposablePostgres());

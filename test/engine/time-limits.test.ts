@@ -8,8 +8,7 @@ import { eventOf } from '../stage/events.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { refusal, responseFromResult } from '../stage/responses.ts';
-import { timed } from '../stage/timed.ts';
-import { BUSY_S } from '../stage/until.ts';
+import { BUSY_S, timed } from '../stage/until.ts';
 
 const INSTANCE = '/api/v1/users/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
 

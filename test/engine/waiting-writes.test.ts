@@ -5,7 +5,7 @@ import { holdUser, untilUnderWay } from '../stage/locks.ts';
 import { isPooled } from '../stage/pooled.ts';
 import { freshAddress, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-import { times } from '../stage/times.ts';
+import { times } from '../stage/until.ts';
 
 // Longer than any test waits. The test releases every lock.
 const service = serviceUnderTest(() => ({

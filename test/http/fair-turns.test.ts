@@ -5,8 +5,7 @@ import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUsers, PATIENT } from '../stage/locks.ts';
 import { USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
-import { times } from '../stage/times.ts';
-import { until } from '../stage/until.ts';
+import { times, until } from '../stage/until.ts';
 
 /** Number of requests that are admitted with one connection to PostgreSQL. Further requests are queued. */
 const INSIDE = 17;

@@ -5,8 +5,7 @@ import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { success, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
-import { times } from '../stage/times.ts';
-import { until } from '../stage/until.ts';
+import { times, until } from '../stage/until.ts';
 
 /** Longer than a test waits on a busy machine. The test releases the lock. */
 const PATIENT = { SVC_POSTGRES_STATEMENT_TIMEOUT: '15' };

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { lastResponse, requestText } from '../stage/connection.ts';
 import { freshAddress, refusal, success, TIMESTAMP, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-import { times } from '../stage/times.ts';
+import { times } from '../stage/until.ts';
 
 const service = serviceUnderTest();
 const { createUser } = service;

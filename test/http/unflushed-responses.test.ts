@@ -6,7 +6,7 @@ import { afterAll, expect, test, vi } from 'vitest';
 import { writeResponse } from '../../host/response-writer.ts';
 import { UnflushedResponses } from '../../host/sockets/unflushed-responses.ts';
 import { listen } from '../stage/listening.ts';
-import { timed } from '../stage/timed.ts';
+import { timed } from '../stage/until.ts';
 
 const END = 'the end';
 

@@ -3,7 +3,7 @@ import { freshKey, postingUnderKeys, REPLAYED } from '../stage/keyed.ts';
 import { BATCH, freshAddress, refusal, success, USERS, type UserBody, user } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-import { times } from '../stage/times.ts';
+import { times } from '../stage/until.ts';
 
 const service = serviceUnderTest();
 const { call, createUser } = service;

@@ -7,9 +7,7 @@ import { isPooled } from '../stage/pooled.ts';
 import { BATCH, freshAddress, refusal, success, USERS, user } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-import { timed } from '../stage/timed.ts';
-import { times } from '../stage/times.ts';
-import { until } from '../stage/until.ts';
+import { timed, times, until } from '../stage/until.ts';
 
 // The first request under a key waits for an email that an open transaction writes, up to its time limit.
 const service = serviceUnderTest(() => ({ SVC_POSTGRES_STATEMENT_TIMEOUT: '15' }));

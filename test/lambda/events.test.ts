@@ -12,8 +12,8 @@ import {
   type UserBody,
   UUID_4,
 } from '../stage/responses.ts';
-import { timed } from '../stage/timed.ts';
 import { startIssuer } from '../stage/tokens.ts';
+import { timed } from '../stage/until.ts';
 
 const ID = '0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
 

@@ -14,7 +14,7 @@ import { emptyDatabase } from '../stage/opened-database.ts';
 import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
 import { addressOf, startProxy } from '../stage/proxy.ts';
 import { refusal, responseFromResult } from '../stage/responses.ts';
-import { timed } from '../stage/timed.ts';
+import { timed } from '../stage/until.ts';
 
 const INSTANCE = '/api/v1/users/0199f3c8-5b7a-7c3e-9d5f-2b8a1c4e6f70';
 /** AWS Lambda's clock does not jump. */

@@ -17,7 +17,7 @@ import { emptyDatabase, settingsFor } from '../stage/opened-database.ts';
 import { startPgBouncer } from '../stage/pgbouncer.ts';
 import { addressOf } from '../stage/proxy.ts';
 import { TIMESTAMP } from '../stage/responses.ts';
-import { times } from '../stage/times.ts';
+import { times } from '../stage/until.ts';
 
 const ROUNDS = 20;
 

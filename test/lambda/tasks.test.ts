@@ -7,7 +7,7 @@ import { startFunction } from '../stage/lambda-function.ts';
 import { hold } from '../stage/locks.ts';
 import { emptyDatabase } from '../stage/opened-database.ts';
 import { environmentOf } from '../stage/service.ts';
-import { timed } from '../stage/timed.ts';
+import { timed } from '../stage/until.ts';
 
 const stage = forAllTests(() => startComposition());
 const administrator = administratorOf(stage);

@@ -9,8 +9,8 @@ import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { startOtlpReceiver } from '../stage/otlp-receiver.ts';
 import { environmentOf } from '../stage/service.ts';
 import { drainEvents } from '../stage/shutdown.ts';
-import { times } from '../stage/times.ts';
 import { startIssuer } from '../stage/tokens.ts';
+import { times } from '../stage/until.ts';
 
 describe('a frozen PostgreSQL', () => {
   const postgres = forAllTests(startDisposablePostgres);

@@ -7,9 +7,8 @@ import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { refusal, TIMESTAMP, USERS } from '../stage/responses.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
-import { times } from '../stage/times.ts';
 import { startIssuer } from '../stage/tokens.ts';
-import { BUSY_S, until } from '../stage/until.ts';
+import { BUSY_S, times, until } from '../stage/until.ts';
 
 const common = { timestamp: expect.stringMatching(TIMESTAMP) };
 const drained = { ...common, level: 'info', event: 'shutdown_drained' };

@@ -7,8 +7,7 @@ import { isListening } from '../stage/listening.ts';
 import { holdUser, untilUnderWay } from '../stage/locks.ts';
 import { refusal, TIMESTAMP, USERS } from '../stage/responses.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
-import { times } from '../stage/times.ts';
-import { BUSY_S, until } from '../stage/until.ts';
+import { BUSY_S, times, until } from '../stage/until.ts';
 
 let service: BuiltService;
 

@@ -2,9 +2,7 @@ import { expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import { startTracedService, type TracedService } from '../stage/built-service.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
-import { timed } from '../stage/timed.ts';
-import { times } from '../stage/times.ts';
-import { BUSY_S } from '../stage/until.ts';
+import { BUSY_S, timed, times } from '../stage/until.ts';
 
 /** What a collector does to its clients. If there is none, its address. */
 const FAULTS: Readonly<Record<string, (service: TracedService) => void>> = {

@@ -9,8 +9,7 @@ import type { ReceivedPoint } from '../stage/otlp-receiver.ts';
 import { createPipe } from '../stage/pipe.ts';
 import { USERS } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
-import { times } from '../stage/times.ts';
-import { until } from '../stage/until.ts';
+import { times, until } from '../stage/until.ts';
 
 let service: TracedService;
 

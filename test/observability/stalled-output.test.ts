@@ -6,8 +6,7 @@ import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUsers, untilUnderWay } from '../stage/locks.ts';
 import { createPipe } from '../stage/pipe.ts';
 import { readResponse, TIMESTAMP } from '../stage/responses.ts';
-import { times } from '../stage/times.ts';
-import { until } from '../stage/until.ts';
+import { times, until } from '../stage/until.ts';
 
 let service: BuiltService;
 

@@ -3,8 +3,7 @@ import { expect, test } from 'vitest';
 import { isClient, isServer, startTracedService, traceOfCaller } from '../stage/built-service.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { USERS } from '../stage/responses.ts';
-import { times } from '../stage/times.ts';
-import { until } from '../stage/until.ts';
+import { times, until } from '../stage/until.ts';
 
 const service = forAllTests(() => startTracedService({ SVC_LOG_LEVEL: 'debug' }));
 

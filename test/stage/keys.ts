@@ -3,9 +3,8 @@ import { TokenVerifier } from '../../lib/auth/token-verifier.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import type { Settings } from '../../lib/settings/settings.ts';
 import type { Ending } from './ending.ts';
-import { timed } from './timed.ts';
 import { startIssuer } from './tokens.ts';
-import { until } from './until.ts';
+import { timed, until } from './until.ts';
 
 type Options = {
   /** Milliseconds between two refreshes in the background. */

@@ -40,3 +40,13 @@ export function repeat(work: () => Promise<unknown>): () => Promise<void> {
     await repeating;
   };
 }
+
+/** Makes so many at the same time, and resolves with all of them. */
+export const times = <Value>(count: number, make: (index: number) => Promise<Value>): Promise<Value[]> =>
+  Promise.all(Array.from({ length: count }, (_, index) => make(index)));
+
+/** The value of a promise, and the milliseconds until it resolves. */
+export async function timed<Value>(done: Promise<Value>) {
+  const begun = performance.now();
+  return { value: await done, milliseconds: performance.now() - begun };
+}

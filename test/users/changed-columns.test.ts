@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { freshAddress, USERS } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-import { times } from '../stage/times.ts';
+import { times } from '../stage/until.ts';
 
 // On a loaded machine, a statement may wait for a session for longer than the default limits.
 const service = serviceUnderTest(() => ({

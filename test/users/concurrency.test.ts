@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { type ChangeBody, endOfFeed } from '../stage/changes.ts';
 import { freshAddress, refusal, success, USERS, type UserBody, user } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-import { times } from '../stage/times.ts';
+import { times } from '../stage/until.ts';
 
 const { call, createUser } = serviceUnderTest();
 

@@ -3,7 +3,7 @@ import { hold, untilUnderWay } from '../stage/locks.ts';
 import { success, USERS, type UserBody } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-import { times } from '../stage/times.ts';
+import { times } from '../stage/until.ts';
 
 const ALL = 2600;
 

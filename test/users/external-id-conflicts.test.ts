@@ -4,7 +4,7 @@ import { hold, untilUnderWay } from '../stage/locks.ts';
 import { BATCH, freshAddress, invalid, refusal, success, USERS, user } from '../stage/responses.ts';
 import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
-import { times } from '../stage/times.ts';
+import { times } from '../stage/until.ts';
 
 const service = serviceUnderTest();
 const { call, createUser } = service;
