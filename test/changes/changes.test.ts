@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { updatedFields } from '../../lib/users/fields.ts';
 import { change, endOfFeed, nextOf } from '../stage/changes.ts';
 import { freshAddress, refusal, USERS, type UserBody } from '../stage/responses.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
@@ -55,10 +54,10 @@ test('`changed` leaves out a field that this version does not know', async () =>
   const end = await endOfFeed(call);
   const ada = await createUser();
   const { database } = service;
-  await inDatabase(database, 'UPDATE user_changes_unnumbered SET type = 2, changed = 8192 | 2');
+  await database.query('UPDATE user_changes_unnumbered SET type = 2, changed = 8192 | 2');
   const { body } = await call('GET', end);
   const known = updatedFields.reduce((bits, { changeBit }) => bits | changeBit, 0);
-  await inDatabase(database, `UPDATE user_changes SET changed = ${~known}`);
+  await database.query(`UPDATE user_changes SET changed = ${~known}`);
 
   expect(body).toEqual([change('user.updated', ada, 1, ['full_name'])]);
   expect((await call('GET', end)).body).toEqual([change('user.updated', ada, 1)]);

@@ -16,14 +16,13 @@ import {
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { emptyDatabase } from '../stage/opened-database.ts';
 import { freshAddress, refusal, type UserBody } from '../stage/responses.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { timed } from '../stage/until.ts';
 
 const service = serviceUnderTest();
 const { call, createUser } = service;
-const query = (...statements: readonly string[]) => inDatabase(service.database, ...statements);
+const query = (...statements: readonly string[]) => service.database.query(...statements);
 const get = (path: string) => call('GET', path);
 const of = ({ id }: Pick<UserBody, 'id'>) => `/api/v1/users/${id}/changes`;
 const expired = (path: string) => refusal('cursor_expired_error', path.replace(/\?.*/, ''));

@@ -9,13 +9,11 @@ import { serviceUnderTest } from '../stage/service-under-test.ts';
 const service = serviceUnderTest();
 const { call, createUser } = service;
 
-const administrator = administratorOf(service);
-
 const of = ({ id }: Pick<UserBody, 'id'>) => `${USERS}${id}/changes`;
 
 /** Changes as committed writers leave them: `count` of one actor, and the last one of a user with that id. */
 async function leaveUnnumbered(count: number, last: string, actor = 'other') {
-  await administrator.query(`
+  await service.database.query(`
     INSERT INTO user_changes_unnumbered (user_id, version, type, changed, actor, request_id, time)
     SELECT CASE n WHEN ${count} THEN '${last}'::uuid ELSE gen_random_uuid() END,
       1, 1, 0, CASE n WHEN ${count} THEN 'the last' ELSE '${actor}' END, '', now()
@@ -28,7 +26,7 @@ describe('a writer that commits late', () => {
   const LOCK = 4711;
 
   beforeAll(async () => {
-    await administrator.query(`
+    await service.database.query(`
       CREATE FUNCTION commit_late() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN PERFORM pg_advisory_xact_lock_shared(${LOCK}); RETURN NULL; END $$;
       CREATE CONSTRAINT TRIGGER late AFTER UPDATE ON users DEFERRABLE INITIALLY DEFERRED

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { CHANGES, readOn } from '../stage/changes.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
 const { call, cleanUp } = service;
-const query = (statement: string) => inDatabase(service.database, statement);
+const query = (statement: string) => service.database.query(statement);
 
 /** Stores changes of unknown users with times this many days ago, in this order. Resolves with the users' ids. */
 async function leaveChanges(daysAgo: readonly number[]): Promise<readonly string[]> {

@@ -5,7 +5,6 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startAcceptable } from '../accept/stage.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { blocksOf } from '../stage/page-blocks.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { openPrograms } from './programs.ts';
 
 const CLIENT = join(import.meta.dirname, '../../infra/client');
@@ -70,7 +69,7 @@ beforeAll(async () => {
   return programs.remove;
 });
 
-beforeEach(() => inDatabase(service.database, 'DELETE FROM users', 'DELETE FROM idempotency_keys'));
+beforeEach(() => service.database.query('DELETE FROM users', 'DELETE FROM idempotency_keys'));
 
 test.runIf(process.platform === 'linux' && process.arch === 'x64')(
   'the client is tested in five runtimes',

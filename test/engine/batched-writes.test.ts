@@ -5,7 +5,6 @@ import { UserCreate } from '../../lib/users/user.ts';
 import { startComposition } from '../stage/composition.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { openedDatabase } from '../stage/opened-database.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { outcomesOf, prepare } from '../stage/statements.ts';
 import { until } from '../stage/until.ts';
 
@@ -102,7 +101,7 @@ test('creates that arrive together are stored in the order of their emails, so t
       request_id: 'r',
     });
   await Promise.all(['m', 'C', 'z', 'a'].map(create));
-  const rows = await inDatabase(database, 'SELECT email FROM users ORDER BY ctid');
+  const rows = await database.query('SELECT email FROM users ORDER BY ctid');
 
   expect(rows.map(({ email }) => String(email)[0])).toEqual(['a', 'C', 'm', 'z']);
 });

@@ -16,13 +16,9 @@ import { until } from '../stage/until.ts';
 /** A service for one test whose database has this setting, and an administrator of the database. */
 async function start(setting?: string, variables: Variables = {}) {
   const service = await forThisTest(startService, variables, undefined, {
-    prepare: async (database) =>
-      setting && inDatabase(database, `ALTER DATABASE ${database.name} SET ${setting}`),
+    prepare: async (database) => setting && database.query(`ALTER DATABASE ${database.name} SET ${setting}`),
   });
-  return {
-    ...service,
-    query: (...statements: readonly string[]) => inDatabase(service.database, ...statements),
-  };
+  return { ...service, query: service.database.query };
 }
 
 test('a taken email is 409 while its index is rebuilt', async () => {

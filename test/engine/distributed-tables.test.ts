@@ -1,5 +1,4 @@
 import { beforeAll, expect, test } from 'vitest';
-import { administratorOf } from '../stage/administration.ts';
 import { BATCH, refusal, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -10,10 +9,9 @@ const service = serviceUnderTest(() => ({
   SVC_POSTGRES_ENGINE: 'distributed',
   SVC_POSTGRES_STATEMENT_TIMEOUT: '1',
 }));
-const admin = administratorOf(service);
 
 beforeAll(async () => {
-  await admin.query(`
+  await service.database.query(`
     CREATE SEQUENCE attempts;
     CREATE FUNCTION act_like_shards() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       IF NEW.full_name = 'Nothing' THEN RETURN NULL; END IF;
@@ -44,7 +42,7 @@ function bodyOf(full_name: string) {
 }
 
 async function attempts(): Promise<number> {
-  const [row] = await admin.query('SELECT last_value::int AS count FROM attempts');
+  const [row] = await service.database.query('SELECT last_value::int AS count FROM attempts');
   return Number(row?.count);
 }
 

@@ -3,7 +3,6 @@ import type { Variables } from '../../lib/settings/environment.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { blockOf } from '../stage/page-blocks.ts';
 import { freshAddress, type ServiceResponse, USERS, type UserBody } from '../stage/responses.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 import { until } from '../stage/until.ts';
 
@@ -14,14 +13,14 @@ async function startAsGranted(settings: Variables = {}) {
   const owner = await forThisTest(startService);
   const { database } = owner;
   const role = `service_${database.name}`;
-  const run = (sql: string) => inDatabase(database, sql.replaceAll(' service;', ` ${role};`));
-  await inDatabase(database, `CREATE ROLE ${role} LOGIN`);
+  const run = (sql: string) => database.query(sql.replaceAll(' service;', ` ${role};`));
+  await database.query(`CREATE ROLE ${role} LOGIN`);
   await run(blockOf('infra/postgresql/README.md', 'Privileges'));
   const variables = { ...settings, SVC_POSTGRES_USER: role, SVC_POSTGRES_MIGRATE: 'false' };
   const service = await startService(variables, owner, { waitsUntilReady: false });
   onTestFinished(async () => {
     await service.stop();
-    await inDatabase(database, `DROP OWNED BY ${role}`, `DROP ROLE ${role}`);
+    await database.query(`DROP OWNED BY ${role}`, `DROP ROLE ${role}`);
   });
   return { ...service, run };
 }
@@ -135,10 +134,10 @@ test('the documented statements update a user with its change, and set the seque
   const { id } = userIn(await service.call('POST', USERS, { email: freshAddress() }));
   const statement = blockOf('infra/postgresql/README.md', 'Statements of your own');
   const update = statement.replace(/'0{8}-[\d-]+'/, `'${id}'`);
-  await inDatabase(service.database, update);
+  await service.database.query(update);
   const read = await service.call('GET', USERS + id, undefined, { headers: { 'If-None-Match': '"1"' } });
   const setSequence = blockOf('infra/postgresql/README.md', 'Logical replication');
-  const [{ setval } = {}] = await inDatabase(service.database, setSequence);
+  const [{ setval } = {}] = await service.database.query(setSequence);
   await service.call('DELETE', USERS + id);
 
   expect(Number(setval)).toBeGreaterThan(1_000_000);
@@ -158,9 +157,9 @@ test('a role and a database that the page for AWS creates can have the tables', 
     /\busers\b/g,
     name,
   );
-  await inDatabase(database, ...statements.trimEnd().split('\n'));
+  await database.query(...statements.trimEnd().split('\n'));
   onTestFinished(
-    async () => void (await inDatabase(database, `DROP DATABASE ${name} WITH (FORCE)`, `DROP ROLE ${name}`)),
+    async () => void (await database.query(`DROP DATABASE ${name} WITH (FORCE)`, `DROP ROLE ${name}`)),
   );
   const variables = { SVC_POSTGRES_USER: name, SVC_POSTGRES_PASSWORD: '…', SVC_POSTGRES_DB: name };
   const service = await forThisTest(startService, variables, { database, issuer });
@@ -174,14 +173,11 @@ test('an older state of the database is migrated at once, and an empty one only 
   const migrated = async () =>
     (await service.events()).filter(({ event }) => event === 'database_migrated').length;
   await until('it is migrated', async () => (await migrated()) === 1);
-  await inDatabase(
-    database,
-    'DELETE FROM kysely_migration WHERE name = (SELECT max(name) FROM kysely_migration)',
-  );
+  await database.query('DELETE FROM kysely_migration WHERE name = (SELECT max(name) FROM kysely_migration)');
   await until('it is migrated again', async () => (await migrated()) === 2);
   expect((await service.call('GET', '/ready')).status).toBe(200);
 
-  await inDatabase(database, 'DROP SCHEMA public CASCADE', 'CREATE SCHEMA public');
+  await database.query('DROP SCHEMA public CASCADE', 'CREATE SCHEMA public');
   await until('it is reported', async () =>
     (await service.events()).some(({ event }) => event === 'database_empty'),
   );

@@ -2,7 +2,6 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { isDistributed } from '../stage/distributed.ts';
 import { isPooled } from '../stage/pooled.ts';
 import { freshAddress, refusal, success, USERS, user } from '../stage/responses.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { BUSY_S } from '../stage/until.ts';
 
@@ -12,8 +11,7 @@ describe('a statement', () => {
 
   /** From now on the first `count` tries to create a user end in `sqlState`. */
   const failCreates = (sqlState: string, count: number) =>
-    inDatabase(
-      service.database,
+    service.database.query(
       'CREATE SEQUENCE IF NOT EXISTS tries',
       'ALTER SEQUENCE tries RESTART',
       `CREATE OR REPLACE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -24,7 +22,7 @@ describe('a statement', () => {
     );
 
   async function countTries(): Promise<number> {
-    const [row] = await inDatabase(service.database, 'SELECT last_value::int AS count FROM tries');
+    const [row] = await service.database.query('SELECT last_value::int AS count FROM tries');
     return Number(row?.count);
   }
 
@@ -70,8 +68,7 @@ describe('if all transactions are serializable by default,', () => {
   beforeAll(async () => {
     for (const service of [direct, pooled]) {
       // All sessions, because a new session of a pooler does not have the name of the service yet.
-      await inDatabase(
-        service.database,
+      await service.database.query(
         `ALTER DATABASE ${service.database.name} SET default_transaction_isolation = serializable`,
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
          WHERE datname = current_database() AND pid <> pg_backend_pid()`,
@@ -80,8 +77,7 @@ describe('if all transactions are serializable by default,', () => {
   });
 
   test('the service requests READ COMMITTED, if engine and pooler support it', async () => {
-    await inDatabase(
-      direct.database,
+    await direct.database.query(
       `CREATE OR REPLACE FUNCTION note_isolation() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
          new.full_name = current_setting('transaction_isolation'); RETURN new;
        END $$`,
@@ -99,11 +95,10 @@ describe('if all transactions are serializable by default,', () => {
     ['one row', 1, 0.02],
     ['1,000 rows', 1000, 0],
   ])('32 writers on %s are served, also behind a pooler', async (_rows, count, mostRefused) => {
-    const users = await inDatabase(
-      pooled.database,
-      `INSERT INTO users (id, email) SELECT gen_random_uuid(), gen_random_uuid() || '@example.com'
-       FROM generate_series(1, ${count}) RETURNING id`,
-    );
+    const users = await pooled.database.query(`
+      INSERT INTO users (id, email) SELECT gen_random_uuid(), gen_random_uuid() || '@example.com'
+      FROM generate_series(1, ${count}) RETURNING id
+    `);
     let turn = 0;
     const statuses: number[] = [];
     const write = async () => {

@@ -1,14 +1,11 @@
 import { expect, test } from 'vitest';
-import { administratorOf } from '../stage/administration.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { until } from '../stage/until.ts';
 
 const service = serviceUnderTest();
-const admin = administratorOf(service);
-
 /** The counters of PostgreSQL for the table of users. They are up to a second late. */
 async function counts() {
-  const rows = await admin.query(
+  const rows = await service.database.query(
     `SELECT seq_scan::int AS scans, n_tup_ins::int AS inserts, n_tup_upd::int AS updates
      FROM pg_stat_user_tables WHERE relname = 'users'`,
   );

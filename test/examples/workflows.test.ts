@@ -9,7 +9,6 @@ import { callerOf } from '../stage/caller.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { startHttpFront } from '../stage/http-front.ts';
 import { blockOf } from '../stage/page-blocks.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { cursorOf, respect, type Step, shell } from './respect.ts';
 import { startTwoInstances } from './two-instances.ts';
 
@@ -142,7 +141,7 @@ describe.each(Object.entries(WAYS))('through %s', (_, way) => {
   });
 
   test('page-through-all, once for each page, gives every user once', async () => {
-    await inDatabase(instances.database, 'DELETE FROM users');
+    await instances.database.query('DELETE FROM users');
     const items = Array.from({ length: 25 }, (_, n) => ({ email: `page-${runs}-${n}@example.com` }));
     await call('POST', '/api/v1/users/batch', { items });
     const read: string[] = [];

@@ -2,15 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { isCitus } from '../stage/citus.ts';
 import { refusal, TIMESTAMP, USERS } from '../stage/responses.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
 const { call, eventsOf } = service;
 
 test('a defect of the service is a 500 without details, and the log has its cause without a value of the row', async () => {
-  await inDatabase(
-    service.database,
+  await service.database.query(
     `ALTER TABLE users ADD CONSTRAINT nobody_named_eve CHECK (full_name <> 'Eve')`,
   );
   const response = await call('POST', USERS, { email: 'eve@example.com', full_name: 'Eve' });
@@ -37,8 +35,7 @@ test('a defect of the service is a 500 without details, and the log has its caus
 });
 
 test('a value that only PostgreSQL refuses is 422, and the gap in validation is an error in the log', async () => {
-  await inDatabase(
-    service.database,
+  await service.database.query(
     `ALTER TABLE users ADD CONSTRAINT numbers CHECK (full_name !~ '^No' OR full_name::int > 0)`,
   );
   // A word that is in no path of a project, because a stack contains the paths of its files.

@@ -6,12 +6,11 @@ import { change } from '../stage/changes.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { blockOf, blocksOf } from '../stage/page-blocks.ts';
 import type { UserBody } from '../stage/responses.ts';
-import { inDatabase } from '../stage/rows.ts';
 
 const service = forAllTests(startAcceptable);
 
 // One of its users is the one that README.md creates. Its changes stay.
-beforeAll(() => inDatabase(service.database, 'DELETE FROM users'));
+beforeAll(() => service.database.query('DELETE FROM users'));
 
 test.each([
   ['README.md', [blockOf('README.md', 'Call it')]],

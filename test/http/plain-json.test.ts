@@ -3,7 +3,6 @@ import { setImmediate as nextPass } from 'node:timers/promises';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import { type Field, fields, isOmittedIfNull } from '../../lib/users/fields.ts';
 import type { User } from '../../lib/users/user.ts';
-import { administratorOf } from '../stage/administration.ts';
 import { fc } from '../stage/fast-check.ts';
 import { addressOf, startProxy, through } from '../stage/proxy.ts';
 import { USERS } from '../stage/responses.ts';
@@ -70,7 +69,6 @@ proxy.answersThrough(() =>
 );
 
 const service = serviceUnderTest(() => addressOf(proxy));
-const admin = administratorOf(service);
 
 const anyUsers = fc.uniqueArray(anyUser, { minLength: 1, maxLength: 50, selector: ({ id }) => id });
 const anyChanges = fc.array(
@@ -123,11 +121,11 @@ test.each(fc.sample(fc.tuple(anyUsers, anyChanges), 1))(
   'a page with a user that cannot be written is 500, and nothing of it is in the next one',
   async (users, changes) => {
     const stored = await store(users, changes);
-    await admin.query(
+    await service.database.query(
       `INSERT INTO users (id, email, updated_at) VALUES (gen_random_uuid(), 'a@b', 'infinity')`,
     );
     const { status } = await get(USERS);
-    await admin.query(`DELETE FROM users WHERE email = 'a@b'`);
+    await service.database.query(`DELETE FROM users WHERE email = 'a@b'`);
 
     expect(status).toBe(500);
     await expectPlainResponses(stored);
@@ -146,14 +144,16 @@ async function store(given: readonly AnyUser[], changes: Changes) {
     .map(representation);
   const json = (value: unknown) => `'${JSON.stringify(value).replaceAll("'", "''")}'`;
   const columns = fields.map(({ name }) => name).join();
-  await admin.query(`TRUNCATE users, user_changes, user_changes_unnumbered`);
-  await admin.query(`UPDATE user_changes_head SET position = 0, expired = 0`);
-  await admin.query(`INSERT INTO users (${columns})
-    SELECT ${columns} FROM json_populate_recordset(null::users, ${json(users)})`);
-  await admin.query(`INSERT INTO user_changes (position, user_id, version, type, changed, actor, request_id, time, identity)
+  await service.database.query(
+    'TRUNCATE users, user_changes, user_changes_unnumbered',
+    'UPDATE user_changes_head SET position = 0, expired = 0',
+    `INSERT INTO users (${columns})
+    SELECT ${columns} FROM json_populate_recordset(null::users, ${json(users)})`,
+    `INSERT INTO user_changes (position, user_id, version, type, changed, actor, request_id, time, identity)
     SELECT position, user_id, version, type, changed, actor, request_id, time, identity
-    FROM json_populate_recordset(null::user_changes, ${json(changes.map((change, index) => ({ ...change, position: index + 1 })))})`);
-  await admin.query(`UPDATE user_changes_head SET position = ${changes.length}`);
+    FROM json_populate_recordset(null::user_changes, ${json(changes.map((change, index) => ({ ...change, position: index + 1 })))})`,
+    `UPDATE user_changes_head SET position = ${changes.length}`,
+  );
   return { users, changes };
 }
 

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import { BATCH, freshAddress, USERS, type UserBody } from '../stage/responses.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
@@ -243,11 +242,10 @@ describe('the header', () => {
 test('the columns have the same precision as the responses', async () => {
   const { id } = await createUser();
   const changed = (await call('PATCH', USERS + id, {})).body as UserBody;
-  const [row] = await inDatabase(
-    service.database,
-    `SELECT created_at = '${changed.created_at}' AS created, updated_at = '${changed.updated_at}' AS updated
-     FROM users WHERE id = '${id}'`,
-  );
+  const [row] = await service.database.query(`
+    SELECT created_at = '${changed.created_at}' AS created, updated_at = '${changed.updated_at}' AS updated
+    FROM users WHERE id = '${id}'
+  `);
 
   expect(row).toEqual({ created: true, updated: true });
 });

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { postingUnderKeys } from '../stage/keyed.ts';
 import { BATCH, USERS } from '../stage/responses.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
@@ -41,8 +40,7 @@ test.each([
   ],
 ])('the stored digest %s is the same in every version', async (key, path, body, digest) => {
   const { status } = await post(path, key.replaceAll(' ', '-'), body);
-  const [row] = await inDatabase(
-    service.database,
+  const [row] = await service.database.query(
     "SELECT encode(request, 'hex') AS digest FROM idempotency_keys ORDER BY created_at DESC LIMIT 1",
   );
 

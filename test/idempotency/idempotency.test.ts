@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { freshKey, postingUnderKeys, REPLAYED } from '../stage/keyed.ts';
 import { BATCH, freshAddress, refusal, success, USERS, type UserBody, user } from '../stage/responses.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { times } from '../stage/until.ts';
 
@@ -15,8 +14,7 @@ const expectFirst = ({ status, headers }: Awaited<ReturnType<typeof call>>) =>
 
 /** Makes all keys older by this number of hours. */
 const age = (hours: number) =>
-  inDatabase(
-    service.database,
+  service.database.query(
     `UPDATE idempotency_keys SET created_at = (created_at AT TIME ZONE 'UTC' - interval '${hours} hours') AT TIME ZONE 'UTC'`,
   );
 
@@ -142,7 +140,7 @@ test.each([
 ])('a request that was refused %s stores nothing', async (_case, path, body, status) => {
   await post(USERS, 'taken', { email: 'taken@example.com' });
   const key = freshKey();
-  const count = () => inDatabase(service.database, 'SELECT count(*)::int FROM idempotency_keys');
+  const count = () => service.database.query('SELECT count(*)::int FROM idempotency_keys');
   const before = await count();
   expect((await post(path, key, body)).status).toBe(status);
   expect(await count()).toEqual(before);

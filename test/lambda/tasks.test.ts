@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { migrations } from '../../lib/migrations/index.ts';
-import { administratorOf } from '../stage/administration.ts';
 import { startComposition } from '../stage/composition.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { startFunction } from '../stage/lambda-function.ts';
@@ -10,22 +9,21 @@ import { environmentOf } from '../stage/service.ts';
 import { timed } from '../stage/until.ts';
 
 const stage = forAllTests(() => startComposition());
-const administrator = administratorOf(stage);
 
 test('the scheduled function deletes expired rows', async () => {
-  await administrator.query(`
+  await stage.database.query(`
     INSERT INTO idempotency_keys (key, request, user_ids, created_at)
     SELECT decode(lpad(to_hex(n), 8, '0'), 'hex'), '', '{}', now() - n * interval '1 hour'
     FROM generate_series(1, 50) AS n
   `);
   await stage.createUser();
-  await administrator.query("UPDATE user_changes_unnumbered SET time = time - interval '31 days'");
+  await stage.database.query("UPDATE user_changes_unnumbered SET time = time - interval '31 days'");
   await stage.createUser();
   const maintain = await forThisTest(startFunction, 'maintain', stage.environment);
   await maintain.call({});
 
-  expect(await administrator.query('SELECT FROM idempotency_keys')).toHaveLength(23);
-  expect(await administrator.query('SELECT position FROM user_changes')).toEqual([{ position: '2' }]);
+  expect(await stage.database.query('SELECT FROM idempotency_keys')).toHaveLength(23);
+  expect(await stage.database.query('SELECT position FROM user_changes')).toEqual([{ position: '2' }]);
 });
 
 describe('the function of a deployment', () => {

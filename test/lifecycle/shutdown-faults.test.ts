@@ -5,7 +5,6 @@ import { startBuiltHost, startBuiltService } from '../stage/built-service.ts';
 import { expectEndInOrder } from '../stage/end-in-order.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { hold, untilUnderWay } from '../stage/locks.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { startSurroundings } from '../stage/service.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
 import { startIssuer } from '../stage/tokens.ts';
@@ -22,12 +21,11 @@ test('a hung query does not delay the exit, and is cancelled in PostgreSQL', asy
     SVC_POSTGRES_STATEMENT_TIMEOUT: '60',
     SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.5',
   });
-  await inDatabase(
-    service.database,
-    `CREATE FUNCTION hang() RETURNS trigger LANGUAGE plpgsql AS
+  await service.database.query(`
+    CREATE FUNCTION hang() RETURNS trigger LANGUAGE plpgsql AS
        $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$;
-     CREATE TRIGGER hang BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION hang()`,
-  );
+    CREATE TRIGGER hang BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION hang()
+  `);
   const hung = service.call('POST', '/api/v1/users/', { email: 'hung@example.com' });
   await untilUnderWay(1, service.database);
   await expectEndInOrder(service, 2.5);
@@ -57,7 +55,7 @@ test('migrations that wait for another instance do not delay the exit', async ()
   await host.untilListening();
   const waiting =
     "SELECT FROM pg_stat_activity WHERE query LIKE '%pg_try_advisory_lock%' AND pid <> pg_backend_pid() AND datname = current_database()";
-  await until('the migrations wait', async () => (await inDatabase(database, waiting)).length > 0);
+  await until('the migrations wait', async () => (await database.query(waiting)).length > 0);
   await expectEndInOrder(host, 2);
 
   expect(host.events('database_migrated')).toEqual([]);

@@ -5,7 +5,6 @@ import { startBuiltService } from '../stage/built-service.ts';
 import { requestText } from '../stage/connection.ts';
 import { expectEndInOrder } from '../stage/end-in-order.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
-import { inDatabase } from '../stage/rows.ts';
 
 const USERS = 1000;
 const REQUESTS = 5;
@@ -13,11 +12,10 @@ const REQUESTS = 5;
 /** A service with as many users as a list can have, and a client that requests lists and reads no response. */
 async function startWithUnread(after = '') {
   const service = await forThisTest(startBuiltService, { SVC_SHUTDOWN_DRAIN_TIMEOUT: '0.5' });
-  await inDatabase(
-    service.database,
-    `INSERT INTO users (id, email, full_name)
-     SELECT gen_random_uuid(), n || '@example.com', repeat('\u{1F600}', 255) FROM generate_series(1, ${USERS}) AS n`,
-  );
+  await service.database.query(`
+    INSERT INTO users (id, email, full_name)
+    SELECT gen_random_uuid(), n || '@example.com', repeat('\u{1F600}', 255) FROM generate_series(1, ${USERS}) AS n
+  `);
 
   // More than the buffers of both sides hold, on one connection whose client does not read.
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1').pause();

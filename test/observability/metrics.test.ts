@@ -8,7 +8,6 @@ import { holdUsers, PATIENT } from '../stage/locks.ts';
 import type { ReceivedPoint } from '../stage/otlp-receiver.ts';
 import { createPipe } from '../stage/pipe.ts';
 import { USERS } from '../stage/responses.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { times, until } from '../stage/until.ts';
 
 let service: TracedService;
@@ -212,15 +211,14 @@ test('the age of the keys starts again with each fetch, and grows without one', 
 
 test('statements that were sent again are counted by reason', async () => {
   await start();
-  await inDatabase(
-    service.database,
-    `CREATE SEQUENCE tries;
+  await service.database.query(`
+    CREATE SEQUENCE tries;
     CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       IF nextval('tries') <= 2 THEN RAISE EXCEPTION 'a fault' USING ERRCODE = '40P01'; END IF;
       RETURN new;
     END $$;
-    CREATE TRIGGER fail BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION fail()`,
-  );
+    CREATE TRIGGER fail BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION fail()
+  `);
   const { status } = await service.call('POST', USERS, { email: 'again@example.com' });
   const points = await untilPoints('statements.retried', (all) => valueAt(all, { reason: 'deadlock' }) === 2);
 

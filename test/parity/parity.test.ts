@@ -10,7 +10,6 @@ import { forAllTests } from '../stage/for-all-tests.ts';
 import { createDatabase } from '../stage/postgres.ts';
 import { startProxy } from '../stage/proxy.ts';
 import type { RawRequest, RawResponse } from '../stage/raw-request.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { environmentOf } from '../stage/service.ts';
 import { startIssuer } from '../stage/tokens.ts';
 import { apiGateway } from './api-gateway.ts';
@@ -34,7 +33,7 @@ beforeAll(async () => {
   await sleep(2100);
   await askAll(withoutKeys);
   const broken = 'ALTER TABLE users RENAME COLUMN id TO other';
-  await Promise.all(contestants.map(({ database }) => inDatabase(database, broken)));
+  await Promise.all(contestants.map(({ database }) => database.query(broken)));
   await askAll(withBrokenTable);
   await proxy.refuse();
   await askAll(withoutDatabase);

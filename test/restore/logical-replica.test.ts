@@ -21,8 +21,7 @@ test('a logical replica takes over, and the changes have every write of both dat
   const dump = join(inject('postgresPrograms'), 'pg_dump');
   const schema = execFileSync(dump, ['--schema-only', '--no-owner', from]);
   await inDatabase(replica, schema.toString().replaceAll(/^\\.*$/gm, ''));
-  await inDatabase(
-    database,
+  await database.query(
     `CREATE PUBLICATION users FOR TABLE ${TABLES}`,
     `SELECT pg_create_logical_replication_slot('${name}', 'pgoutput')`,
   );
@@ -58,7 +57,7 @@ test('a logical replica takes over, and the changes have every write of both dat
   });
   const alter = 'ALTER SUBSCRIPTION users';
   await inDatabase(replica, `${alter} DISABLE`, `${alter} SET (slot_name = NONE)`, 'DROP SUBSCRIPTION users');
-  await inDatabase(database, `SELECT pg_drop_replication_slot('${name}')`);
+  await database.query(`SELECT pg_drop_replication_slot('${name}')`);
 
   const second = await startService({}, { database: replica, issuer });
   call = second.call;

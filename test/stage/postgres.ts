@@ -61,6 +61,8 @@ export async function createDatabase({ encoding, locale = '' }: DatabaseOptions 
     database: name,
     /** The address for the service, instead of PostgreSQL's own. */
     ...(isPooled && { pooler: inject('pooler') }),
+    /** Runs statements as administrator, and resolves with the rows of the last one. */
+    query: (...statements: readonly string[]) => inDatabase({ ...server, database: name }, ...statements),
     drop: async (): Promise<unknown> => {
       for (const node of isCitus ? inject('citus') : [server])
         await query(node, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);

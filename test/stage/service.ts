@@ -8,13 +8,14 @@ import { callerOf, untilReady } from './caller.ts';
 import { isDistributed } from './distributed.ts';
 import { isPooled } from './pooled.ts';
 import { createDatabase, type DatabaseOptions } from './postgres.ts';
+import { inDatabase } from './rows.ts';
 import { startIssuer } from './tokens.ts';
 
 type Database = Awaited<ReturnType<typeof createDatabase>>;
 
 /** The variables of a service in production with this database and this issuer, on a free port, without tracing. */
 export function environmentOf(
-  { host, port, user, password, name, pooler }: Omit<Database, 'drop'>,
+  { host, port, user, password, name, pooler }: Omit<Database, 'drop' | 'query'>,
   {
     issuer,
     jwksUri,
@@ -42,15 +43,16 @@ export function environmentOf(
 }
 
 export type Surroundings = {
-  readonly database: Omit<Database, 'drop'>;
+  readonly database: Omit<Database, 'drop' | 'query'>;
   readonly issuer: Awaited<ReturnType<typeof startIssuer>>;
 };
 
 /** Creates a database and starts an identity provider, or uses those of an existing service, which `stop` leaves alone. */
 export async function startSurroundings(beside?: Surroundings, options: DatabaseOptions = {}) {
   if (beside) {
-    const { issuer } = beside;
-    const database: Database = { drop: async () => {}, ...beside.database };
+    const { database: existing, issuer } = beside;
+    const query = (...statements: readonly string[]) => inDatabase(existing, ...statements);
+    const database: Database = { ...existing, query, drop: async () => {} };
     return { database, issuer, environment: environmentOf(database, issuer), stop: async () => {} };
   }
   const [database, issuer] = await Promise.all([createDatabase(options), startIssuer()]);

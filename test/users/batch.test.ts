@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { freshKey, postingUnderKeys, REPLAYED } from '../stage/keyed.ts';
 import { BATCH, freshAddress, invalid, refusal, success, type UserBody, user } from '../stage/responses.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
@@ -35,8 +34,7 @@ describe('an atomic batch', () => {
   test('is stored by one statement, and logs one user_created per user', async () => {
     const response = await batch(emails(20));
     const ids = (response.body as UserBody[]).map(({ id }) => id);
-    const [row] = await inDatabase(
-      service.database,
+    const [row] = await service.database.query(
       `SELECT count(DISTINCT (xmin::text, cmin::text))::int FROM users WHERE id IN ('${ids.join("','")}')`,
     );
     const events = await service.eventsOf(response);

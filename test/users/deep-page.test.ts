@@ -1,7 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { hold, untilUnderWay } from '../stage/locks.ts';
 import { success, USERS, type UserBody } from '../stage/responses.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { times } from '../stage/until.ts';
 
@@ -15,8 +14,7 @@ const { call } = service;
 
 /** The table behind a gate: a statement that reads user number 2,450 waits until the gate is open. */
 beforeAll(async () => {
-  await inDatabase(
-    service.database,
+  await service.database.query(
     `INSERT INTO users (id, email, full_name, created_at)
      SELECT ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, n || '@example.com', n, '2024-01-01Z'::timestamptz + n * interval '1 second'
      FROM generate_series(1, ${ALL}) AS n`,

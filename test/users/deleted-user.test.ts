@@ -2,13 +2,12 @@ import { expect, test } from 'vitest';
 import { CHANGES } from '../stage/changes.ts';
 import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
 import { BATCH, freshAddress, success, USERS, type UserBody } from '../stage/responses.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
 const { call } = service;
 const post = postingUnderKeys(call);
-const query = (statement: string) => inDatabase(service.database, statement);
+const query = (statement: string) => service.database.query(statement);
 
 /** Every row of every table outside of PostgreSQL's own schemas, as text, by the table's name. */
 async function everyTable(): Promise<ReadonlyMap<string, readonly string[]>> {

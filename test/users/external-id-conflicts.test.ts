@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
 import { hold, untilUnderWay } from '../stage/locks.ts';
 import { BATCH, freshAddress, invalid, refusal, success, USERS, user } from '../stage/responses.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { times } from '../stage/until.ts';
 
@@ -256,7 +255,7 @@ test('concurrent batches with the same external ids are stored or 409', async ()
   const responses = await Promise.all(
     orders.flatMap((order) => [send(order, 'atomic'), send(order, 'partial')]),
   );
-  const rows = await inDatabase(service.database, 'SELECT external_id FROM users');
+  const rows = await service.database.query('SELECT external_id FROM users');
 
   for (const { status } of responses) expect([200, 201, 409]).toContain(status);
   expect(rows.map(({ external_id }) => external_id)).toEqual(expect.arrayContaining(ids));

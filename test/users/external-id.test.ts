@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { cursorAfter } from '../../lib/users/list-cursor.ts';
 import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
 import { BATCH, freshAddress, invalid, refusal, success, USERS, user } from '../stage/responses.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
@@ -89,7 +88,7 @@ describe('under an idempotency key', () => {
         statuses.push((await post(path, key, bodyOf({ external_id: sent }))).status);
       expect(statuses).toEqual([201, 201, 422, 422]);
 
-      await inDatabase(service.database, `DELETE FROM users WHERE email = '${email}'`);
+      await service.database.query(`DELETE FROM users WHERE email = '${email}'`);
       const again = [];
       for (const values of [{}, { external_id: null }, {}, { external_id }])
         again.push((await post(path, other, bodyOf(values))).status);

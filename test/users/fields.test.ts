@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { fields, updatedFields } from '../../lib/users/fields.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
@@ -9,11 +8,10 @@ const service = serviceUnderTest();
 const OTHERS = ['changed', 'version'];
 
 test('the columns of users are the fields, with their SQL types', async () => {
-  const columns = await inDatabase(
-    service.database,
-    `SELECT column_name AS name, regexp_replace(udt_name, '^bool$', 'boolean') AS "sqlType", is_nullable AS nullable
-     FROM information_schema.columns WHERE table_name = 'users'`,
-  );
+  const columns = await service.database.query(`
+    SELECT column_name AS name, regexp_replace(udt_name, '^bool$', 'boolean') AS "sqlType", is_nullable AS nullable
+    FROM information_schema.columns WHERE table_name = 'users'
+  `);
   const declared = fields.map(({ name, sqlType, onCreate }) => ({
     name,
     sqlType,

@@ -15,7 +15,7 @@ let all: readonly UserBody[];
 beforeAll(async () => {
   // Two milliseconds. Every second user is inactive.
   all = await storedUsers(
-    service.database,
+    service,
     `INSERT INTO users (id, email, is_active, created_at, updated_at)
      SELECT ('00000000-0000-0000-0000-00000000000' || n)::uuid, 'user-' || n || '@example.com', n % 2 = 0, t, t
      FROM generate_series(1, 6) AS n,

@@ -12,7 +12,7 @@ let users: ReadonlyMap<string, UserBody>;
 
 beforeAll(async () => {
   const stored = await storedUsers(
-    service.database,
+    service,
     `INSERT INTO users (id, email, is_active, created_at, updated_at) VALUES
        ('00000000-0000-0000-0000-00000000000a', 'a@example.com', true, '0001-01-01T00:00:00Z', now()),
        ('00000000-0000-0000-0000-00000000000b', 'b+news@example.com', false, '2026-01-02T03:04:05.677Z', now()),

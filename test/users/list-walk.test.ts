@@ -18,7 +18,7 @@ let leaving: string[];
 /** 3,000 users, five per millisecond. Every third user is inactive. */
 beforeAll(async () => {
   const users = await storedUsers(
-    service.database,
+    service,
     `INSERT INTO users (id, email, full_name, is_active, created_at, updated_at)
      SELECT md5(n::text)::uuid, 'first-' || n || '@example.com', CASE n % 2 WHEN 0 THEN 'stays' END, n % 3 <> 0, t, t
      FROM generate_series(1, 3000) AS n,

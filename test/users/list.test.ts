@@ -9,7 +9,7 @@ let all: readonly UserBody[];
 /** 1,005 users, some of the same millisecond, stored in another order than the list has. */
 beforeAll(async () => {
   all = await storedUsers(
-    service.database,
+    service,
     `INSERT INTO users (id, email, created_at, updated_at)
      SELECT gen_random_uuid(), 'user-' || n || '@example.com', t, t
      FROM generate_series(1, 1005) AS n,

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { freshAddress, refusal, success, TIMESTAMP, USERS, type UserBody } from '../stage/responses.ts';
-import { inDatabase } from '../stage/rows.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
 const service = serviceUnderTest();
@@ -46,10 +45,7 @@ test('an inactive user can be activated again', async () => {
 
 test('updated_at moves forward also if the clock is behind it', async () => {
   const { id } = await createUser({ full_name: 'Ada Lovelace' });
-  await inDatabase(
-    service.database,
-    `UPDATE users SET updated_at = '2999-01-01T00:00:00Z' WHERE id = '${id}'`,
-  );
+  await service.database.query(`UPDATE users SET updated_at = '2999-01-01T00:00:00Z' WHERE id = '${id}'`);
 
   const { updated_at } = (await call('PATCH', USERS + id, {})).body as UserBody;
 

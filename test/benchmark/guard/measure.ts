@@ -2,7 +2,6 @@ import { runMigrations } from '../../../lib/migrations/index.ts';
 import { readSettings } from '../../../lib/settings/settings.ts';
 import { type Request, USERS } from '../../lab/load/wire.ts';
 import { percentile } from '../../lab/meters/percentile.ts';
-import { administer } from '../../stage/administration.ts';
 import { startSurroundings } from '../../stage/service.ts';
 import { fill, idOf } from '../stage/users.ts';
 import { type Workload, workloads } from '../workloads.ts';
@@ -16,13 +15,7 @@ import type { Totals } from './counters.ts';
 export async function measureAll(only?: readonly string[], preloaded?: readonly string[]): Promise<Measured> {
   const { database, issuer, environment, stop } = await startSurroundings();
   await runMigrations(readSettings(environment).postgres);
-  const admin = await administer(database.name);
-  await fill(
-    (statement) => admin.query(statement),
-    USERS_THERE,
-    () => {},
-  );
-  await admin.stop();
+  await fill(database.query, USERS_THERE, () => {});
   const host = await startCountedHost(environment, preloaded);
   try {
     const token = await issuer.sign();
