@@ -157,14 +157,12 @@ describe('a token with another algorithm than its key has is 401', () => {
   });
 });
 
-describe('a modified token is 401, also after the original was accepted', () => {
-  test('with any claim changed', async () => {
-    const token = await gate.issuer.sign({ roles: ['orders.read'] });
-    await gate.expectForbidden(token);
-    const [head, , signature] = token.split('.');
+test('a token with any claim changed is 401, also after the original was accepted', async () => {
+  const token = await gate.issuer.sign({ roles: ['orders.read'] });
+  await gate.expectForbidden(token);
+  const [head, , signature] = token.split('.');
 
-    await gate.expectRefused(`${head}.${encoded(claims)}.${signature}`);
-  });
+  await gate.expectRefused(`${head}.${encoded(claims)}.${signature}`);
 });
 
 describe('a header that is not a JSON object is 401', () => {

@@ -82,22 +82,20 @@ async function expectRecovery(): Promise<void> {
   await until('a user is stored', async () => (await create()).status === 201);
 }
 
-describe('a session that begins with', () => {
-  test.each(Object.entries(AT_START))(
-    '%s is closed: 503 with the reason, and recovery by itself',
-    async (_name, bytes) => {
-      await proxy.pass();
-      answerAtStart(proxy, bytes);
-      proxy.cutAll();
+test.each(Object.entries(AT_START))(
+  'a session that begins with %s is closed: 503 with the reason, and recovery by itself',
+  async (_name, bytes) => {
+    await proxy.pass();
+    answerAtStart(proxy, bytes);
+    proxy.cutAll();
 
-      expect(await call('GET', USERS)).toEqual(refusal('service_unavailable_error', USERS));
-      expect(await create()).toEqual(refusal('service_unavailable_error', USERS));
-      expect(await call('GET', '/ready')).toEqual(refusal('service_unavailable_error', '/ready'));
-      await expectResponsive();
-      await expectRecovery();
-    },
-  );
-});
+    expect(await call('GET', USERS)).toEqual(refusal('service_unavailable_error', USERS));
+    expect(await create()).toEqual(refusal('service_unavailable_error', USERS));
+    expect(await call('GET', '/ready')).toEqual(refusal('service_unavailable_error', '/ready'));
+    await expectResponsive();
+    await expectRecovery();
+  },
+);
 
 describe('in the middle of a load', () => {
   let user: UserBody;

@@ -173,19 +173,17 @@ test('a body is ignored if the operation has none', async () => {
   expect(await connection.rest()).toBe('');
 });
 
-describe('a missing body is an empty body', () => {
-  test.each<readonly [string, Record<string, string>]>([
-    ['with Content-Length: 0', { 'Content-Length': '0' }],
-    ['without Content-Length', {}],
-    ['with Expect: 100-continue', { Expect: '100-continue' }],
-  ])('%s', async (_case, fields) => {
-    const connection = await connectTo(service.url);
-    for (const line of [`POST ${USERS}`, `PATCH ${path}`, `POST ${BATCH}`]) {
-      connection.send(authorized(line, { ...JSON_TYPE, ...fields }));
-      if (fields.Expect) expect((await connection.answer()).status).toBe(100);
-      const instance = line.split(' ')[1] as string;
-      expect(await connection.answer()).toEqual(refusal('validation_error', instance, { errors: 'any' }));
-    }
-    connection.close();
-  });
+test.each<readonly [string, Record<string, string>]>([
+  ['with Content-Length: 0', { 'Content-Length': '0' }],
+  ['without Content-Length', {}],
+  ['with Expect: 100-continue', { Expect: '100-continue' }],
+])('a missing body is an empty body: %s', async (_case, fields) => {
+  const connection = await connectTo(service.url);
+  for (const line of [`POST ${USERS}`, `PATCH ${path}`, `POST ${BATCH}`]) {
+    connection.send(authorized(line, { ...JSON_TYPE, ...fields }));
+    if (fields.Expect) expect((await connection.answer()).status).toBe(100);
+    const instance = line.split(' ')[1] as string;
+    expect(await connection.answer()).toEqual(refusal('validation_error', instance, { errors: 'any' }));
+  }
+  connection.close();
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type * as z from 'zod';
 import { ChangesQuery } from '../../lib/changes/changes-query.ts';
 import { IdempotencyHeaders } from '../../lib/idempotency/idempotency-key.ts';
@@ -46,22 +46,20 @@ const texts = fc.oneof(
     .map(([unit, count]) => unit.repeat(count)),
 );
 
-describe('the document allows exactly the texts that the service accepts for', () => {
-  test.each<readonly [string, Schema, (text: string) => boolean]>([
-    ['the email of a create', member('createUser', 'email'), accepts(UserCreate, 'email')],
-    ['the email of the list', parameter('listUsers', 'email'), accepts(UserListQuery, 'email')],
-    ['the full name of a create', member('createUser', 'full_name'), accepts(UserCreate, 'full_name')],
-    [
-      'the Idempotency-Key',
-      parameter('createUser', 'Idempotency-Key'),
-      (text) => /^[ \t]|[ \t]$/.test(text) || accepts(IdempotencyHeaders, 'Idempotency-Key')(text),
-    ],
-    ['exclude_actor', parameter('listChanges', 'exclude_actor'), accepts(ChangesQuery, 'exclude_actor')],
-    ['user_id', parameter('getUser', 'user_id'), accepts(UserPath, 'user_id')],
-  ])('%s', (name, schema, isAccepted) => {
-    const values =
-      name === 'the Idempotency-Key' ? texts.map((text) => text.replace(/^[ \t]+|[ \t]+$/g, '')) : texts;
-    const agree = fc.property(values, (text) => allows(schema, text) === isAccepted(text));
-    fc.assert(agree, { numRuns: 3000 });
-  });
+test.each<readonly [string, Schema, (text: string) => boolean]>([
+  ['the email of a create', member('createUser', 'email'), accepts(UserCreate, 'email')],
+  ['the email of the list', parameter('listUsers', 'email'), accepts(UserListQuery, 'email')],
+  ['the full name of a create', member('createUser', 'full_name'), accepts(UserCreate, 'full_name')],
+  [
+    'the Idempotency-Key',
+    parameter('createUser', 'Idempotency-Key'),
+    (text) => /^[ \t]|[ \t]$/.test(text) || accepts(IdempotencyHeaders, 'Idempotency-Key')(text),
+  ],
+  ['exclude_actor', parameter('listChanges', 'exclude_actor'), accepts(ChangesQuery, 'exclude_actor')],
+  ['user_id', parameter('getUser', 'user_id'), accepts(UserPath, 'user_id')],
+])('the document allows exactly the texts that the service accepts for %s', (name, schema, isAccepted) => {
+  const values =
+    name === 'the Idempotency-Key' ? texts.map((text) => text.replace(/^[ \t]+|[ \t]+$/g, '')) : texts;
+  const agree = fc.property(values, (text) => allows(schema, text) === isAccepted(text));
+  fc.assert(agree, { numRuns: 3000 });
 });

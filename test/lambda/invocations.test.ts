@@ -189,23 +189,21 @@ describe('after a freeze', () => {
   });
 });
 
-describe('with invalid settings', () => {
-  test('every invocation fails with all faults and without values', async () => {
-    const wrong = {
-      SVC_OAUTH_ISSUER: '',
-      SVC_BODY_LIMIT: 'unlimited',
-      SVC_POSTGRES_PASSWORD: 'hunter2',
-      SVC_ENV: 'hunter2',
-    };
-    const { invoke, printed, errors } = await start(wrong);
+test('with invalid settings every invocation fails with all faults and without values', async () => {
+  const wrong = {
+    SVC_OAUTH_ISSUER: '',
+    SVC_BODY_LIMIT: 'unlimited',
+    SVC_POSTGRES_PASSWORD: 'hunter2',
+    SVC_ENV: 'hunter2',
+  };
+  const { invoke, printed, errors } = await start(wrong);
 
-    for (const outcome of [await invoke({}), await invoke({})]) {
-      expect(outcome).toMatchObject({ error: { errorType: 'SettingsError' } });
-      const message = 'error' in outcome ? outcome.error.errorMessage : '';
-      expect(message).toMatch(
-        /SVC_ENV is not valid.*\n.*SVC_BODY_LIMIT is not valid.*\n.*SVC_OAUTH_ISSUER is required/,
-      );
-    }
-    expect(printed() + errors()).not.toMatch(/hunter2|unlimited/);
-  });
+  for (const outcome of [await invoke({}), await invoke({})]) {
+    expect(outcome).toMatchObject({ error: { errorType: 'SettingsError' } });
+    const message = 'error' in outcome ? outcome.error.errorMessage : '';
+    expect(message).toMatch(
+      /SVC_ENV is not valid.*\n.*SVC_BODY_LIMIT is not valid.*\n.*SVC_OAUTH_ISSUER is required/,
+    );
+  }
+  expect(printed() + errors()).not.toMatch(/hunter2|unlimited/);
 });

@@ -45,20 +45,18 @@ describe('postgres_tls_off names the hosts of PostgreSQL that are used without T
   });
 });
 
-describe('postgres_tls_off is not logged', () => {
-  test.each<readonly [string, Variables]>([
-    ['without a host', {}],
-    ['for localhost, in any case', { SVC_POSTGRES_HOST: 'localhost,LocalHost' }],
-    ['for loopback addresses', { SVC_POSTGRES_HOST: '127.0.0.1,127.1.2.3,::1,0:0:0:0:0:0:0:1' }],
-    ['for IPv4-mapped loopback addresses', { SVC_POSTGRES_HOST: '::ffff:127.0.0.1,::FFFF:7f00:1' }],
-    ['for the path of a socket', { SVC_POSTGRES_HOST: '/run/postgresql' }],
-    ['in development', { SVC_ENV: 'development', SVC_POSTGRES_HOST: 'db' }],
-    ['if SVC_POSTGRES_SSLMODE disables TLS', { SVC_POSTGRES_SSLMODE: 'disable', SVC_POSTGRES_HOST: 'db' }],
-    ['if TLS is required', { SVC_POSTGRES_SSLMODE: 'require', SVC_POSTGRES_HOST: 'db' }],
-    ['if TLS is verified', { SVC_POSTGRES_SSLMODE: 'verify-full', SVC_POSTGRES_HOST: 'db' }],
-  ])('%s', (_case, variables) => {
-    expect(warningsOf(variables)).toEqual([]);
-  });
+test.each<readonly [string, Variables]>([
+  ['without a host', {}],
+  ['for localhost, in any case', { SVC_POSTGRES_HOST: 'localhost,LocalHost' }],
+  ['for loopback addresses', { SVC_POSTGRES_HOST: '127.0.0.1,127.1.2.3,::1,0:0:0:0:0:0:0:1' }],
+  ['for IPv4-mapped loopback addresses', { SVC_POSTGRES_HOST: '::ffff:127.0.0.1,::FFFF:7f00:1' }],
+  ['for the path of a socket', { SVC_POSTGRES_HOST: '/run/postgresql' }],
+  ['in development', { SVC_ENV: 'development', SVC_POSTGRES_HOST: 'db' }],
+  ['if SVC_POSTGRES_SSLMODE disables TLS', { SVC_POSTGRES_SSLMODE: 'disable', SVC_POSTGRES_HOST: 'db' }],
+  ['if TLS is required', { SVC_POSTGRES_SSLMODE: 'require', SVC_POSTGRES_HOST: 'db' }],
+  ['if TLS is verified', { SVC_POSTGRES_SSLMODE: 'verify-full', SVC_POSTGRES_HOST: 'db' }],
+])('postgres_tls_off is not logged %s', (_case, variables) => {
+  expect(warningsOf(variables)).toEqual([]);
 });
 
 test('postgres_tls_off is logged once, at the start of an instance', async () => {

@@ -104,21 +104,19 @@ describe('an atomic batch', () => {
   });
 });
 
-describe('an invalid member of the batch is one 422 for the whole request', () => {
-  test.each([
-    ['no items', {}, ['#/items']],
-    ['items that are an object', { items: { 0: { email: 'a@b' } } }, ['#/items']],
-    ['a mode in another case', { items: [{ email: 'a@b' }], mode: 'Partial' }, ['#/mode']],
-    ['items and mode', { items: 7, mode: true }, ['#/items', '#/mode']],
-    [
-      'a mode that is none, with which items are judged as in atomic',
-      { items: [{ email: 'none' }, { email: 'a@b' }, { email: 'A@b' }], mode: 'some' },
-      ['#/mode', '#/items/0/email', '#/items/2/email'],
-    ],
-    ['null', null, ['#']],
-  ])('%s', async (_case, body, errors) => {
-    expect(await call('POST', BATCH, body)).toEqual(invalid(BATCH, ...errors));
-  });
+test.each([
+  ['no items', {}, ['#/items']],
+  ['items that are an object', { items: { 0: { email: 'a@b' } } }, ['#/items']],
+  ['a mode in another case', { items: [{ email: 'a@b' }], mode: 'Partial' }, ['#/mode']],
+  ['items and mode', { items: 7, mode: true }, ['#/items', '#/mode']],
+  [
+    'a mode that is none, with which items are judged as in atomic',
+    { items: [{ email: 'none' }, { email: 'a@b' }, { email: 'A@b' }], mode: 'some' },
+    ['#/mode', '#/items/0/email', '#/items/2/email'],
+  ],
+  ['null', null, ['#']],
+])('an invalid member of the batch is one 422 for the whole request: %s', async (_case, body, errors) => {
+  expect(await call('POST', BATCH, body)).toEqual(invalid(BATCH, ...errors));
 });
 
 describe('an atomic batch that is repeated under its key', () => {

@@ -60,13 +60,11 @@ describe('the list', () => {
   });
 });
 
-describe('an unknown query parameter is ignored', () => {
-  test.each([
-    ...['?offset=5', '?limit[x]=a&limit[0][]=a&limit[100000]=a&[]limit=a&limit[=a&limit]=a', '?Limit=5'],
-    ...['?LIMIT=a&SKIP=b', '?__proto__=1&a=1&a=2', '?&&=&x', '?%zz', '??limit=x'],
-  ])('%s', async (query) => {
-    expect(await list(query)).toEqual(page(0, 100));
-  });
+test.each([
+  ...['?offset=5', '?limit[x]=a&limit[0][]=a&limit[100000]=a&[]limit=a&limit[=a&limit]=a', '?Limit=5'],
+  ...['?LIMIT=a&SKIP=b', '?__proto__=1&a=1&a=2', '?&&=&x', '?%zz', '??limit=x'],
+])('an unknown query parameter is ignored: %s', async (query) => {
+  expect(await list(query)).toEqual(page(0, 100));
 });
 
 describe('422', () => {

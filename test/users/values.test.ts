@@ -59,39 +59,35 @@ test('422 names all faults of a body', async () => {
   expect(await call('PATCH', path, faulty)).toEqual(invalid(path, '#/email', '#/full_name', '#/is_active'));
 });
 
-describe('a full_name is stored and returned as given', () => {
-  test.each([
-    ['an empty text', ''],
-    ['spaces around it', '  Ada  '],
-    ['lines', 'Ada\r\nLovelace\n'],
-    ['control characters', '\u0001\u001b[31m\u007f\u0085\u009f'],
-    ['no-break and zero-width characters', '\u00a0\u200b\u200d\ufeff'],
-    ['letters composed and decomposed', 'Zoë Zoe\u0308'],
-    ['all scripts', 'Юлия 用户 محمد नमस्ते ไทย 👩‍👩‍👧‍👦 𝔄𝔡𝔞'],
-    ['255 characters', 'x'.repeat(255)],
-    ['255 characters beyond the BMP', '🌍'.repeat(255)],
-  ])('%s', async (_case, full_name) => {
-    const created = await call('POST', USERS, { email: freshAddress(), full_name });
-    const changed = await call('PATCH', path, { full_name });
-    const read = await call('GET', USERS + (created.body as UserBody).id);
+test.each([
+  ['an empty text', ''],
+  ['spaces around it', '  Ada  '],
+  ['lines', 'Ada\r\nLovelace\n'],
+  ['control characters', '\u0001\u001b[31m\u007f\u0085\u009f'],
+  ['no-break and zero-width characters', '\u00a0\u200b\u200d\ufeff'],
+  ['letters composed and decomposed', 'Zoë Zoe\u0308'],
+  ['all scripts', 'Юлия 用户 محمد नमस्ते ไทย 👩‍👩‍👧‍👦 𝔄𝔡𝔞'],
+  ['255 characters', 'x'.repeat(255)],
+  ['255 characters beyond the BMP', '🌍'.repeat(255)],
+])('a full_name is stored and returned as given: %s', async (_case, full_name) => {
+  const created = await call('POST', USERS, { email: freshAddress(), full_name });
+  const changed = await call('PATCH', path, { full_name });
+  const read = await call('GET', USERS + (created.body as UserBody).id);
 
-    const names = [created, changed, read].map(({ body }) => (body as UserBody).full_name);
-    expect(names).toEqual([full_name, full_name, full_name]);
-  });
+  const names = [created, changed, read].map(({ body }) => (body as UserBody).full_name);
+  expect(names).toEqual([full_name, full_name, full_name]);
 });
 
-describe('a full_name is 422', () => {
-  test.each([
-    ['of 256 characters', 'x'.repeat(256)],
-    ['of 256 characters beyond the BMP', '🌍'.repeat(256)],
-    ['with U+0000', 'Ada\0Lovelace'],
-    ['with a lone high surrogate', 'Ada \ud83c'],
-    ['with a lone low surrogate', '\udf0d Ada'],
-    ['that is a number', 42],
-  ])('%s', async (_case, full_name) => {
-    const body = { email: freshAddress(), full_name };
+test.each([
+  ['of 256 characters', 'x'.repeat(256)],
+  ['of 256 characters beyond the BMP', '🌍'.repeat(256)],
+  ['with U+0000', 'Ada\0Lovelace'],
+  ['with a lone high surrogate', 'Ada \ud83c'],
+  ['with a lone low surrogate', '\udf0d Ada'],
+  ['that is a number', 42],
+])('a full_name is 422 %s', async (_case, full_name) => {
+  const body = { email: freshAddress(), full_name };
 
-    expect(await call('POST', USERS, body)).toEqual(invalid(USERS, '#/full_name'));
-    expect(await call('PATCH', path, { full_name })).toEqual(invalid(path, '#/full_name'));
-  });
+  expect(await call('POST', USERS, body)).toEqual(invalid(USERS, '#/full_name'));
+  expect(await call('PATCH', path, { full_name })).toEqual(invalid(path, '#/full_name'));
 });
