@@ -29,7 +29,7 @@ const ROWS: readonly Readonly<Record<string, number>>[] = [
   { host: 2920 },
   { 'infra/client': 5030 },
   { infra: 2100 },
-  { test: 43960 },
+  { test: 44010 },
 ];
 
 /** Folders that other code imports by one file only. `insiders` may import all files. */
