@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
+import { untilReady } from '../stage/caller.ts';
 
 const run = promisify(execFile);
 const compose = await findCompose();
@@ -24,8 +25,7 @@ describe.skipIf(!compose)('docker compose -f infra/compose.yaml up', () => {
     service = `http://localhost:${port}`;
     issuer = `http://localhost:${issuerPort}`;
     await call('up', '--detach');
-    const askReady = async () => expect((await fetch(`${service}/ready`)).status).toBe(200);
-    await vi.waitFor(askReady, { timeout: 20_000, interval: 100 });
+    await untilReady(service);
   });
 
   afterAll(() => call('down', '--volumes', '--timeout', '5'));

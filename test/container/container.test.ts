@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accept } from '../accept/accept.ts';
+import { until } from '../stage/until.ts';
 import { docker, images, nodeInside } from './docker.ts';
 import { type ServiceContainer, startStage } from './stage.ts';
 
@@ -60,8 +61,7 @@ describe('the container', () => {
   });
 
   test('becomes healthy by its health check', async () => {
-    const ask = async () => expect(await stateOf(service, 'Health.Status')).toBe('healthy');
-    await vi.waitFor(ask, { timeout: 10_000, interval: 200 });
+    await until('it is healthy', async () => (await stateOf(service, 'Health.Status')) === 'healthy');
   });
 
   test('serves /health within 300 ms of its start, or five times the time of a bare server', async () => {
@@ -144,8 +144,8 @@ function createUser({ url }: ServiceContainer, email: string): Promise<Response>
 }
 
 async function untilStatus({ url }: ServiceContainer, path: string, status: number): Promise<void> {
-  const ask = async () => expect((await fetch(url + path)).status).toBe(status);
-  await vi.waitFor(ask, { timeout: 15_000, interval: 20 });
+  const ask = async () => (await fetch(url + path).catch(() => undefined))?.status === status;
+  await until(`${path} is ${status}`, ask, { seconds: 60 });
 }
 
 function stateOf({ id }: ServiceContainer, field: string): Promise<string> {

@@ -165,7 +165,7 @@ describe('the embedded PostgreSQL', () => {
     await inDatabase(server, 'SELECT 1');
 
     launcher.kill('SIGKILL');
-    await expect.poll(() => isAlive(server.processId), { timeout: 10_000, interval: 20 }).toBe(false);
+    await expect.poll(() => isAlive(server.processId), { timeout: 60_000, interval: 20 }).toBe(false);
     const next = await start();
     expect(await inDatabase(next, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
     await next.stop();
