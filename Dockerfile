@@ -2,7 +2,7 @@
 ARG BUILD_IMAGE=node:24.21.0-trixie-slim
 ARG RUNTIME_IMAGE=gcr.io/distroless/nodejs24-debian13:nonroot
 # With the commit, which the image cannot know by itself: --build-arg VERSION="$(node infra/build-version.ts)".
-ARG VERSION=1.4.0
+ARG VERSION=1.5.0-dev
 
 FROM ${RUNTIME_IMAGE} AS distroless
 
