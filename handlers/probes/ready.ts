@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { createProbeReply } from '../../lib/http/reply.ts';
 import { lambda } from '../../lib/lambda.ts';
@@ -14,12 +13,9 @@ export const ready = endpoint(
     method: 'GET',
     path: '/ready',
     role: 'public',
-    reply: createProbeReply(z.literal('ready')),
+    reply: createProbeReply('ready'),
   },
-  async (_, { readiness }) => {
-    await readiness.check();
-    return { status: 'ready' as const };
-  },
+  (_, { readiness }) => readiness.check(),
 );
 
 export const handler = /* @__PURE__ */ lambda(ready, composeProbes);
