@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { findBearerToken, VERIFIED_TOKEN } from '../lib/auth/authenticate.ts';
+import { findBearerToken } from '../lib/auth/authenticate.ts';
 import { createRefusingHandler } from '../lib/endpoint/middleware-stack.ts';
 import type { GatewayResult, Handler } from '../lib/http/gateway.ts';
 import { toProblem } from '../lib/http/problem.ts';
@@ -99,13 +99,10 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
     };
   }
 
-  /** Looks into the cache of verified tokens. The authentication rule uses what was found without a second look. */
   #identifyCaller(): void {
-    const { authorization } = this.headers;
-    const token = authorization === undefined ? undefined : findBearerToken(authorization);
-    const verified = token === undefined ? undefined : this.#parts.service.tokenVerifier.recall(token);
-    this[VERIFIED_TOKEN] = verified;
-    this.caller = this.#connection.identify(token, verified);
+    const token = findBearerToken(this.headers.authorization ?? '');
+    const principal = token === undefined ? undefined : this.#parts.service.tokenVerifier.recall(token);
+    this.caller = this.#connection.identify(token, principal);
   }
 
   #admit(): void {

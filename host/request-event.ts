@@ -1,6 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type RecalledEvent, VERIFIED_TOKEN } from '../lib/auth/authenticate.ts';
-import type { VerifiedToken } from '../lib/auth/token-verifier.ts';
 import { largeBody } from '../lib/endpoint/request-body.ts';
 import { freeBytes } from '../lib/free-bytes.ts';
 import type { GatewayEvent } from '../lib/http/gateway.ts';
@@ -15,7 +13,7 @@ const CONTINUE = /(?:^|\W)100-continue(?:$|\W)/i;
  * An HTTP request as the event that API Gateway would have made of it, except that its body is still to come. It is one
  * object with methods. A closure for each method would be most of the memory that the host allocates for a request.
  */
-export class RequestEvent implements RecalledEvent {
+export class RequestEvent implements GatewayEvent {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly rawPath: string;
@@ -25,7 +23,6 @@ export class RequestEvent implements RecalledEvent {
   pathParameters: GatewayEvent['pathParameters'];
   body: string | undefined;
   isBase64Encoded = false;
-  [VERIFIED_TOKEN]: VerifiedToken | undefined;
   /** Why the body will not arrive, once that is known, and the function that ends the wait for it. */
   #refusal: Error | undefined;
   #onRefusal: ((reason: Error) => void) | undefined;

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { VerifiedToken } from '../../lib/auth/token-verifier.ts';
+import type { ServicePrincipal } from '../../lib/auth/principal.ts';
 import { ChurningSet } from '../../lib/churning-set.ts';
 
 /** In milliseconds, at most: the connection is closed later than announced, so that no request meets its end. */
@@ -100,11 +100,10 @@ export class Connection {
   }
 
   /** The caller whose turn a request takes. One that renews its token keeps its turn: see ../admission/README.md. */
-  identify(token: string | undefined, verified: VerifiedToken | undefined): Caller {
+  identify(token: string | undefined, principal: ServicePrincipal | undefined): Caller {
     if (token === undefined) return undefined;
-    const subject = verified?.principal.subject;
-    const caller = subject ?? this.#lastVerified;
-    this.#lastVerified = subject;
+    const caller = principal?.subject ?? this.#lastVerified;
+    this.#lastVerified = principal?.subject;
     return caller;
   }
 

@@ -2,13 +2,7 @@ import type { GatewayEvent } from '../http/gateway.ts';
 import { unauthorized } from '../http/problem.ts';
 import type { ServicePrincipal } from './principal.ts';
 import { demandRole, type Role } from './role.ts';
-import type { TokenVerifier, VerifiedToken } from './token-verifier.ts';
-
-/** The member for the verified token of an event. JSON has no symbols, so an invocation cannot set it. */
-export const VERIFIED_TOKEN = Symbol('verified token');
-
-/** An event for which the host has already looked for its token among the verified ones. */
-export type RecalledEvent = GatewayEvent & { readonly [VERIFIED_TOKEN]?: VerifiedToken | undefined };
+import type { TokenVerifier } from './token-verifier.ts';
 
 /** The scheme, in any case, and the spaces before the token (RFC 6750 section 2.1). */
 const SCHEME = /^bearer +/i;
@@ -22,12 +16,12 @@ export function authenticate(
   tokenVerifier: TokenVerifier,
   role: Role,
   rolesClaim: string,
-  { headers: { authorization }, [VERIFIED_TOKEN]: known }: RecalledEvent,
+  { headers: { authorization } }: GatewayEvent,
 ): ServicePrincipal | Promise<ServicePrincipal> {
   if (authorization === undefined) throw unauthorized('there is no Authorization header');
   const token = findBearerToken(authorization);
   if (token === undefined) throw unauthorized('the Authorization header holds no bearer token');
-  const proven = tokenVerifier.verify(token, known);
+  const proven = tokenVerifier.verify(token);
   return proven instanceof Promise
     ? proven.then((principal) => demandRole(principal, role, rolesClaim))
     : demandRole(proven, role, rolesClaim);

@@ -9,7 +9,7 @@ import { readPrincipal, type ServicePrincipal } from './principal.ts';
 import { readHeader, type TokenHeader } from './token-form.ts';
 import type { UsableKey } from './usable-keys.ts';
 
-export type VerifiedToken = {
+type VerifiedToken = {
   readonly principal: ServicePrincipal;
   /** In milliseconds since 1970. */
   readonly expiresAt: number;
@@ -39,32 +39,27 @@ export class TokenVerifier {
   }
 
   /**
-   * The principal of a token, without a promise for a remembered one. `known` is what `recall` returned for this token.
+   * The principal of a token, without a promise for a remembered one.
    *
    * @throws {Problem} unauthorized_error, service_unavailable_error; a returned promise rejects with them
    */
-  verify(token: string, known?: VerifiedToken): ServicePrincipal | Promise<ServicePrincipal> {
+  verify(token: string): ServicePrincipal | Promise<ServicePrincipal> {
     const refreshed = this.#keySet.isStarted ? undefined : this.#keySet.refreshIfOverdue();
-    return refreshed
-      ? refreshed.then(() => this.#acceptOrProve(token, known))
-      : this.#acceptOrProve(token, known);
+    return refreshed ? refreshed.then(() => this.#recallOrProve(token)) : this.#recallOrProve(token);
   }
 
-  /** A token that was verified before, and that would be accepted again. */
-  recall(token: string): VerifiedToken | undefined {
+  /** The principal of a token that was verified before, and that would be accepted again. */
+  recall(token: string): ServicePrincipal | undefined {
     const known = this.#verified.get(token);
-    return known && this.#isAccepted(known) ? known : undefined;
+    const isAccepted = known && Date.now() < known.expiresAt && this.#keySet.current.accepts(known.key);
+    return isAccepted ? known.principal : undefined;
   }
 
-  #acceptOrProve(token: string, known?: VerifiedToken): ServicePrincipal | Promise<ServicePrincipal> {
-    const accepted = known && this.#isAccepted(known) ? known : this.recall(token);
-    if (accepted) this.counts.hits += 1;
+  #recallOrProve(token: string): ServicePrincipal | Promise<ServicePrincipal> {
+    const principal = this.recall(token);
+    if (principal) this.counts.hits += 1;
     else this.counts.misses += 1;
-    return accepted?.principal ?? this.#prove(token);
-  }
-
-  #isAccepted({ expiresAt, key }: VerifiedToken): boolean {
-    return Date.now() < expiresAt && this.#keySet.current.accepts(key);
+    return principal ?? this.#prove(token);
   }
 
   async #prove(token: string): Promise<ServicePrincipal> {

@@ -7,7 +7,6 @@ import { AdmissionPace } from '../../host/admission/limits.ts';
 import { RefusalCounts } from '../../host/admission/refusals.ts';
 import { type QueuedRequest, Turns } from '../../host/admission/turns.ts';
 import { Connections } from '../../host/sockets/connections.ts';
-import type { VerifiedToken } from '../../lib/auth/token-verifier.ts';
 import { simulateAdmissionTime } from '../stage/admission-time.ts';
 import { connectTo, requestText } from '../stage/connection.ts';
 import { listen } from '../stage/listening.ts';
@@ -164,12 +163,6 @@ describe('the turns', () => {
 });
 
 describe('the caller of a request', () => {
-  const verified = (subject: string): VerifiedToken => ({
-    principal: { subject, roles: [], claims: {} },
-    expiresAt: 0,
-    key: {} as VerifiedToken['key'],
-  });
-
   test('is the sub of its token or, with a token that is not verified yet, once the caller last verified on the connection', () => {
     const caller = new Connections().of(new Socket());
     const requests: [token: string | undefined, subject: string | undefined, caller: string | undefined][] = [
@@ -187,7 +180,7 @@ describe('the caller of a request', () => {
       ['fifth', undefined, undefined],
     ];
     const identified = requests.map(([token, subject]) =>
-      caller.identify(token, subject === undefined ? undefined : verified(subject)),
+      caller.identify(token, subject === undefined ? undefined : { subject, roles: [], claims: {} }),
     );
     expect(identified).toEqual(requests.map(([, , expected]) => expected));
   });

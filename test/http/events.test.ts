@@ -3,8 +3,6 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
 import { createUser } from '../../handlers/users/create.ts';
 import { deleteUser } from '../../handlers/users/delete.ts';
-import { getUser } from '../../handlers/users/get.ts';
-import { VERIFIED_TOKEN } from '../../lib/auth/authenticate.ts';
 import { unmatched } from '../../lib/endpoint/unmatched.ts';
 import { startComposition } from '../stage/composition.ts';
 import { type EventParticulars, eventOf } from '../stage/events.ts';
@@ -82,18 +80,4 @@ describe('a refused event gets the status of its name:', () => {
       refusal('gone_error', USERS),
     );
   });
-});
-
-test.each<[string, string | symbol, number]>([
-  ['that an event brings and the host has not looked up', 'verifiedToken', 4e9],
-  ['that has expired since the host looked it up', VERIFIED_TOKEN, 1],
-])('a verified token %s is 401', async (_case, member, exp) => {
-  const event = await eventOf('getUser', { token: 'made.up.token' });
-  const [key] = await stage.service.keySet.findKeys({ alg: 'RS256', kid: undefined });
-  const verifiedToken = { principal: { subject: 'forged', roles: ['users.read'] }, exp, key };
-
-  const { statusCode } = await getUser.bind(stage.service)({ ...event, [member]: verifiedToken } as never);
-
-  expect(key).toBeDefined();
-  expect(statusCode).toBe(401);
 });
