@@ -19,13 +19,12 @@ const FURTHER_CALLERS = '';
 /** The callers that have something waiting, each with its turn. The first turn is next. */
 export class Turns {
   #turns: Turn[] = [];
-  #queued = 0;
   #passesUnverified = false;
   /** Connections that were resumed in this period because they were late. */
   readonly #late = new Set<Socket>();
 
   get queued(): number {
-    return this.#queued;
+    return this.#turns.reduce((sum, { queued }) => sum + queued.length, 0);
   }
 
   get isEmpty(): boolean {
@@ -38,14 +37,13 @@ export class Turns {
    */
   hasRoom({ response, caller }: QueuedRequest, limit: number): boolean {
     if (this.#late.delete(response.req.socket)) return false;
-    if (this.#queued < SHARED_FROM) return true;
+    if (this.queued < SHARED_FROM) return true;
     const { queued, weight } = this.for(caller);
     return queued.length < this.#share(limit) * weight;
   }
 
   add(request: QueuedRequest): void {
     this.for(request.caller).queued.push({ waiting: request, since: performance.now() });
-    this.#queued += 1;
   }
 
   /** Removes the first request of the next caller. Requests without a verified token have every second turn only. */
@@ -55,16 +53,12 @@ export class Turns {
       this.#passesUnverified = !this.#passesUnverified;
       if (this.#passesUnverified) turn = this.#nextTurn();
     }
-    if (!turn) return undefined;
-    this.#queued -= 1;
-    return turn.queued.shift()?.waiting;
+    return turn?.queued.shift()?.waiting;
   }
 
   /** Removes all requests that came before a time of `performance.now`, in milliseconds. */
   takeAllBefore(time: number): QueuedRequest[] {
-    const taken = this.#turns.flatMap(({ queued }) => takeBefore(time, queued));
-    this.#queued -= taken.length;
-    return taken;
+    return this.#turns.flatMap(({ queued }) => takeBefore(time, queued));
   }
 
   /** Reads further connections of all callers that have few requests queued. Returns whether more can be read. */
