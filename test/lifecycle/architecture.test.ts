@@ -35,7 +35,7 @@ function isThere(name: string): boolean {
 
 /** A call that logs an event, with the name of the event. */
 const LOGGED =
-  /(?:\.(?:debug|info|warning|error)|log\[level\]|new (?:FailureLog|FrequentEvent)|#write)\(\s*(?:(?:log|'\w+'),\s*)?'([a-z]+(?:_[a-z]+)*)'/g;
+  /(?:\.(?:debug|info|warning|error)\(|log\[level\]\(|new FailureLog\(log,|#writeCounted\(|#write\(\s*'\w+',)\s*'([a-z]+(?:_[a-z]+)*)'/g;
 
 test.each(['infra/docs/operate.md', 'infra/observability/README.md'])(
   '%s lists every event of the log',
