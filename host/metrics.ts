@@ -51,10 +51,7 @@ export function observe(meter: Meter, { service, inFlight, admissions, lines }: 
       eventLoop.reset();
       return [[delay]];
     },
-    'token_cache.lookups': () => {
-      const { hits: hit, misses: miss } = tokenVerifier.counts;
-      return listCounts('outcome', { hit, miss });
-    },
+    'token_cache.lookups': () => listCounts('outcome', tokenVerifier.lookups),
     'jwks.refreshes': () => listCounts('outcome', keySet.refreshes),
     'jwks.age': () => [[keySet.age]],
     'idempotency.replays': () => [[idempotency.replays]],

@@ -24,7 +24,7 @@ const MAX_REMEMBERED_TOKENS = 5000;
 
 /** Verifies bearer tokens by the checks of RFC 7519 section 7.2 and RFC 8725, and remembers the accepted ones. */
 export class TokenVerifier {
-  readonly counts = { hits: 0, misses: 0 };
+  readonly lookups = { hit: 0, miss: 0 };
   readonly #settings: Settings['oauth'];
   readonly #keySet: KeySet;
   readonly #verified = new LRUCache<string, VerifiedToken>({
@@ -57,8 +57,7 @@ export class TokenVerifier {
 
   #recallOrProve(token: string): ServicePrincipal | Promise<ServicePrincipal> {
     const principal = this.recall(token);
-    if (principal) this.counts.hits += 1;
-    else this.counts.misses += 1;
+    this.lookups[principal ? 'hit' : 'miss'] += 1;
     return principal ?? this.#prove(token);
   }
 

@@ -43,7 +43,7 @@ describe.concurrent('after a rotation', () => {
   });
 
   test('of two keys whose tokens were accepted before, a refresh in the background refuses only the removed one', async (context) => {
-    const { issuer, judge, untilJudged, counts, keySet } = await startVerifier(context, {
+    const { issuer, judge, untilJudged, lookups, keySet } = await startVerifier(context, {
       refreshEvery: 500,
     });
     const removed = issuer.keys[0] as IssuerKey;
@@ -52,7 +52,7 @@ describe.concurrent('after a rotation', () => {
     const tokens = await Promise.all([removed, kept].map((key) => issuer.sign({}, {}, { key })));
     const [ofRemoved, ofKept] = tokens as [string, string];
     for (const token of [...tokens, ...tokens]) expect(await judge(token)).toBe(200);
-    expect(counts.hits).toBe(2);
+    expect(lookups.hit).toBe(2);
 
     issuer.publish([kept.publicJwk]);
     await untilJudged(ofRemoved, 401);
@@ -66,7 +66,7 @@ describe.concurrent('after a rotation', () => {
   ])(
     'a new key with %s replaces the old one within 2 seconds, while other tokens stay remembered',
     async ([, isNamed], context) => {
-      const { issuer, judge, counts, untilJudged } = await startVerifier(context);
+      const { issuer, judge, lookups, untilJudged } = await startVerifier(context);
       const [old] = issuer.keys as [IssuerKey];
       const kept = await issuer.addKey('EdDSA');
       const ofKept = await issuer.sign({}, {}, { key: kept });
@@ -86,9 +86,9 @@ describe.concurrent('after a rotation', () => {
 
       expect(await untilJudged(token, 200)).toBeLessThan(2000 + 1000 * BUSY_S);
       expect(issuer.fetches).toBe(2);
-      const { hits } = counts;
+      const { hit } = lookups;
       expect(await judge(ofKept)).toBe(200);
-      expect(counts.hits).toBe(hits + 1);
+      expect(lookups.hit).toBe(hit + 1);
       expect(await judge(ofOld)).toBe(401);
     },
   );

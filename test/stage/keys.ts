@@ -57,7 +57,7 @@ export async function startVerifier(
   return {
     issuer,
     keySet,
-    counts: tokenVerifier.counts,
+    lookups: tokenVerifier.lookups,
     judge,
     /** Repeats until the token has this verdict. Resolves with the milliseconds that it took. */
     async untilJudged(token: string, status: number): Promise<number> {
