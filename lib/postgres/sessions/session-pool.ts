@@ -128,7 +128,9 @@ export class SessionPool implements SessionListener {
     try {
       this.#add(await this.hosts.openSession(parameters), executor);
     } catch (fault) {
-      this.#onOpenFailure(executor, begun, fault);
+      // Statements wait for other sessions, if there are any. Otherwise those that waited for this one fail.
+      const mayWait = fault instanceof HostChanged || [...this.#sessions].some(isUsable);
+      if (!mayWait) executor.rejectQueued(begun, unavailable(`no connection: ${readMessage(fault)}`, fault));
     } finally {
       executor.opening -= 1;
     }
@@ -143,12 +145,6 @@ export class SessionPool implements SessionListener {
     const upkeep = setInterval(() => this.#closeIfUnused(session), UPKEEP_MS).unref();
     session.once('end', () => clearInterval(upkeep));
     if (this.refusalReason) this.#close(session);
-  }
-
-  /** If there are other sessions, statements wait for them. Otherwise the statements that waited for this one fail. */
-  #onOpenFailure(executor: SessionExecutor, begun: number, fault: unknown): void {
-    if (fault instanceof HostChanged || [...this.#sessions].some(isUsable)) return;
-    executor.rejectQueued(begun, unavailable(`no connection: ${readMessage(fault)}`, fault));
   }
 
   /** The session may take a waiting statement, or may no longer be needed. */
