@@ -42,8 +42,6 @@ const SELECT_MIGRATION: StatementText = {
 /** Maximum number of statements that wait, for each session of the pool. With more, the last ones would reach their time limit. */
 const MAX_WAITING_PER_SESSION = 32;
 
-type RetryReason = 'connection_lost' | 'deadlock' | 'serialization_failure';
-
 export type SenderOptions = {
   readonly executors: Executors;
   /** Is called when PostgreSQL refused a write because it is read-only. */
@@ -55,11 +53,7 @@ export type SenderOptions = {
 
 /** Sends statements within the request's time limit. It alone repeats them after a lost session or a conflict. */
 export class RetryingSender {
-  readonly retried: Record<RetryReason, number> = {
-    connection_lost: 0,
-    deadlock: 0,
-    serialization_failure: 0,
-  };
+  readonly retried = { connection_lost: 0, deadlock: 0, serialization_failure: 0 };
   readonly engine: EngineProfile;
   readonly maxWaiting: number;
   readonly #settings: Settings['postgres'];
@@ -120,7 +114,7 @@ export class RetryingSender {
       } else {
         if (isReadOnly(fault)) this.#options.onReadOnly();
         const isLost = text.isRead && attempts === 1 && hasLostSession(fault);
-        const reason: RetryReason | undefined = isLost ? 'connection_lost' : classifyConflict(fault);
+        const reason = isLost ? 'connection_lost' : classifyConflict(fault);
         // It is random, so that conflicting statements do not meet again.
         const pause =
           Math.random() * (isLost ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), MAX_PAUSE_MS));
