@@ -5,7 +5,7 @@ import { clientCredentials } from '../client-credentials.ts';
 import { isAddress } from '../problem.ts';
 import { isEndOfWait, type RetryOptions } from '../retries.ts';
 import { createUsers, type Users, type UsersOptions } from '../users.ts';
-import { EXIT, Failure, isMissing, reasonOf } from './failure.ts';
+import { EXIT, Failure, reasonOf } from './failure.ts';
 
 /** The settings of the command. An empty value counts as unset. */
 export type Variables = Readonly<Record<string, string | undefined>>;
@@ -88,7 +88,7 @@ function readDevelopment(): { readonly url: string; readonly token: string } | u
   try {
     return JSON.parse(readFileSync(DEVELOPMENT, 'utf8'));
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw new Failure(`${DEVELOPMENT} cannot be read: ${reasonOf(error)}`, EXIT.wrongUse);
   }
 }

@@ -44,8 +44,3 @@ function reasonOfProblem({ problem, requestId }: ProblemError): string {
   const faults = 'errors' in problem ? (problem.errors ?? []).map((fault) => JSON.stringify(fault)) : [];
   return [`${text}: ${problem.detail}${request}`, ...faults].join('\n  ');
 }
-
-/** Whether the file system has no such file. */
-export function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
-}
