@@ -1,8 +1,11 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
+import type { Users } from '../users.ts';
 import { COMMANDS } from './commands.ts';
 import { EXIT, Failure } from './failure.ts';
 import { type Columns, parseColumns } from './files/columns.ts';
 import { findPlace, type Place } from './place.ts';
+import type { Progress } from './progress.ts';
+import type { Stop } from './stop.ts';
 
 export type Name = keyof typeof COMMANDS;
 type Options<Command extends Name> = (typeof COMMANDS)[Command]['options'];
@@ -31,6 +34,14 @@ export type OptionsOf<Command extends Name> = {
 export type Arguments<Command extends Name = Name> = {
   [Each in Command]: { readonly name: Each; readonly options: OptionsOf<Each> };
 }[Command];
+
+/** The options of a command, and what it works with. */
+export type CommandRun<Command extends Name> = {
+  readonly users: Users;
+  readonly options: OptionsOf<Command>;
+  readonly progress: Progress;
+  readonly stop: Stop;
+};
 
 /** An option as any command has it. */
 type Option = {

@@ -1,13 +1,11 @@
 import { USER_FORMATS } from '../checks.ts';
 import type { User, Users } from '../users.ts';
-import type { OptionsOf } from './arguments.ts';
+import type { CommandRun } from './arguments.ts';
 import { EXIT, type ExitCode, Failure } from './failure.ts';
 import { type Entry, faultsOf, nameOf, type Place } from './files/entry.ts';
 import { UserFile } from './files/user-file.ts';
 import { instantOf, LineTable, type Values } from './line-table.ts';
 import { openStandardOutput } from './output.ts';
-import type { Progress } from './progress.ts';
-import type { Stop } from './stop.ts';
 import { faultOfKey, findByKey, listByIds, MAX_IDS, PAGE, splitList, type UserKey } from './user-keys.ts';
 
 /** A user of the file, and the member by which it is matched. */
@@ -22,12 +20,8 @@ const MAX_CALLS = 10;
  * Compares the lines of a file with the users of the service. The lines are kept as digests while the list is read. A
  * difference counts if it is still there when the user is read again at the end.
  */
-export async function diffUsers(
-  users: Users,
-  options: OptionsOf<'diff'>,
-  progress: Progress,
-  { soon: signal }: Stop,
-): Promise<ExitCode> {
+export async function diffUsers({ users, options, progress, stop }: CommandRun<'diff'>): Promise<ExitCode> {
+  const signal = stop.soon;
   const { operand: file, subset, allowEmpty, by: wanted } = options;
   const input = new UserFile(options, { command: 'diff', signal, member: wanted });
   const table = new LineTable(MEMBERS);

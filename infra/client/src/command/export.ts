@@ -1,10 +1,7 @@
 import { isatty } from 'node:tty';
-import type { Users } from '../users.ts';
-import type { OptionsOf } from './arguments.ts';
+import type { CommandRun } from './arguments.ts';
 import { EXIT, type ExitCode } from './failure.ts';
 import { openOutput, openStandardOutput } from './output.ts';
-import type { Progress } from './progress.ts';
-import type { Stop } from './stop.ts';
 
 /** In characters: how much is written at a time. */
 const CHUNK = 262_144;
@@ -14,12 +11,10 @@ const PAGE = 1000;
  * Writes every user as a line of JSON. The cursor is that of the changes from before the list, so that the export and the
  * changes after the cursor have every user.
  */
-export async function exportUsers(
-  users: Users,
-  { out, cursor }: OptionsOf<'export'>,
-  progress: Progress,
-  { soon: signal }: Stop,
-): Promise<ExitCode> {
+export async function exportUsers(run: CommandRun<'export'>): Promise<ExitCode> {
+  const { users, options, progress, stop } = run;
+  const { out, cursor } = options;
+  const signal = stop.soon;
   let count = 0;
   progress.start(() => ({ count }), out !== undefined || !isatty(1));
   const state = cursor === undefined ? undefined : await openOutput(cursor, 'replace');

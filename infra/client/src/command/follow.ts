@@ -1,21 +1,15 @@
 import { isatty } from 'node:tty';
 import { PAGE } from '../feed.ts';
 import { isProblem, WrongValue } from '../problem.ts';
-import type { Users } from '../users.ts';
-import type { OptionsOf } from './arguments.ts';
+import type { CommandRun } from './arguments.ts';
 import { cursorExpired, readCursor, wrongCursor } from './cursor-file.ts';
 import { EXIT, type ExitCode, reasonOf } from './failure.ts';
 import { openStandardOutput, replaceFile } from './output.ts';
-import type { Progress } from './progress.ts';
-import type { Stop } from './stop.ts';
 
 /** Writes the changes after the cursor to standard output, and replaces the cursor after each page of them. */
-export async function followChanges(
-  users: Users,
-  { cursor: path, once, wait }: OptionsOf<'follow'>,
-  progress: Progress,
-  { soon: signal }: Stop,
-): Promise<ExitCode> {
+export async function followChanges(run: CommandRun<'follow'>): Promise<ExitCode> {
+  const { users, options, progress, stop } = run;
+  const { cursor: path, once, wait } = options;
   let cursor = readCursor(path);
   const output = openStandardOutput();
   // A cursor that cannot be replaced is reported before the first change is written.
@@ -23,7 +17,7 @@ export async function followChanges(
   let count = 0;
   progress.start(() => ({ count }), !isatty(1));
   try {
-    for await (const page of users.changePages({ from: cursor, follow: !once, wait, signal })) {
+    for await (const page of users.changePages({ from: cursor, follow: !once, wait, signal: stop.soon })) {
       if (page.changes.length > 0) {
         await output.write(page.changes.map((change) => `${JSON.stringify(change)}\n`).join(''));
         await output.flush();

@@ -1,15 +1,13 @@
 import { isProblem, type Problem } from '../problem.ts';
 import { type BatchResult, isSameEmail, type NewUser, type User, type Users } from '../users.ts';
-import type { OptionsOf } from './arguments.ts';
+import type { CommandRun } from './arguments.ts';
 import { type Batch, createItems, keyOf, readBatches } from './batches.ts';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
 import { visible } from './files/columns.ts';
 import type { Item, Refusal } from './files/entry.ts';
 import { UserFile } from './files/user-file.ts';
 import { openOutput } from './output.ts';
-import type { Progress } from './progress.ts';
 import { describe, openRefusals } from './refusal.ts';
-import type { Stop } from './stop.ts';
 import { Tasks } from './tasks.ts';
 import { splitList } from './user-keys.ts';
 
@@ -27,12 +25,8 @@ const MAX_IN_PROGRESS = 4;
 const MAX_NAMES = 20;
 
 /** Creates the users of a file. Running it again with the same file creates nothing twice. */
-export async function importUsers(
-  users: Users,
-  options: OptionsOf<'import'>,
-  progress: Progress,
-  stop: Stop,
-): Promise<ExitCode> {
+export async function importUsers(run: CommandRun<'import'>): Promise<ExitCode> {
+  const { users, options, progress, stop } = run;
   const { operand: file, rejected, existing, allowEmpty } = options;
   const input = new UserFile(options, { command: 'import', signal: stop.soon, member: 'email' });
   // A file of another shape is reported before anything is written.

@@ -1,24 +1,18 @@
 import { isatty } from 'node:tty';
 import { isProblem, WrongValue } from '../problem.ts';
 import { faultOfParameter } from '../service-response.ts';
-import type { User, Users } from '../users.ts';
-import type { OptionsOf } from './arguments.ts';
+import type { User } from '../users.ts';
+import type { CommandRun } from './arguments.ts';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
 import { openStandardOutput } from './output.ts';
-import type { Progress } from './progress.ts';
-import type { Stop } from './stop.ts';
 import { findByKey, type UserKey } from './user-keys.ts';
 
 /** Writes one user. Without `by`, the form of the text decides. */
-export async function getUser(
-  users: Users,
-  { operand: text, by, json }: OptionsOf<'get'>,
-  _: Progress,
-  stop: Stop,
-): Promise<ExitCode> {
-  return report(stop, json, async (signal) => {
+export async function getUser({ users, options, stop }: CommandRun<'get'>): Promise<ExitCode> {
+  const { operand: text, by, json } = options;
+  return report(json, async () => {
     const own: UserKey | undefined = isId(text) ? 'id' : text.includes('@') ? 'email' : undefined;
-    const find = (key: UserKey) => findByKey(users, key, text, { signal });
+    const find = (key: UserKey) => findByKey(users, key, text, { signal: stop.soon });
     // A text that cannot be an email may be an external id.
     const ignoreWrongValue = (error: unknown) => {
       if (!isWrongValue(error)) throw error;
@@ -30,17 +24,13 @@ export async function getUser(
 }
 
 /** Writes the changes of one user. */
-export async function listChanges(
-  users: Users,
-  { operand: id, json }: OptionsOf<'changes'>,
-  _: Progress,
-  stop: Stop,
-): Promise<ExitCode> {
+export async function listChanges({ users, options, stop }: CommandRun<'changes'>): Promise<ExitCode> {
+  const { operand: id, json } = options;
   if (!isId(id)) throw new Failure('The id must be a UUID', EXIT.wrongUse);
-  return report(stop, json, async (signal) => {
+  return report(json, async () => {
     const lines: object[] = [];
     const rows: unknown[][] = [['time', 'type', 'version', 'changed', 'request_id', 'actor']];
-    for await (const change of users.changesOf(id, { signal })) {
+    for await (const change of users.changesOf(id, { signal: stop.soon })) {
       const { version, changed, request_id, actor } = change.data;
       lines.push(change);
       rows.push([change.time, change.type, version, changed.join(), request_id, actor]);
@@ -52,12 +42,8 @@ export async function listChanges(
 /** What is written: lines of JSON, or rows of a table. */
 type Found = { readonly lines: readonly object[]; readonly rows: readonly (readonly unknown[])[] };
 
-async function report(
-  { soon: signal }: Stop,
-  json: boolean,
-  find: (signal: AbortSignal) => Promise<Found | undefined>,
-): Promise<ExitCode> {
-  const found = await find(signal).catch((error) => {
+async function report(json: boolean, find: () => Promise<Found | undefined>): Promise<ExitCode> {
+  const found = await find().catch((error) => {
     if (isProblem(error, 'not_found_error')) return undefined;
     throw isWrongValue(error) ? new Failure(reasonOf(error), EXIT.wrongUse) : error;
   });

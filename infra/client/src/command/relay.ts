@@ -4,16 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Change } from '../feed.ts';
 import { isProblem, UnexpectedAnswer } from '../problem.ts';
 import { parseRetryAfter } from '../retries.ts';
-import type { Users } from '../users.ts';
-import type { OptionsOf } from './arguments.ts';
+import type { CommandRun } from './arguments.ts';
 import { cursorExpired, MAX_CURSOR_LENGTH, readCursor, wrongCursor } from './cursor-file.ts';
 import { EXIT, Failure, reasonOf } from './failure.ts';
 import { takeLock } from './lock.ts';
 import { type Output, openOutput } from './output.ts';
 import { findPlace, nameBeside } from './place.ts';
-import type { Progress } from './progress.ts';
 import { type Receiver, send } from './receiver.ts';
-import type { Stop } from './stop.ts';
 
 /** Maximum number of changes that come again after a kill. */
 const PAGE_SIZE = 100;
@@ -30,18 +27,15 @@ const MAX_REFUSALS_OF_CHANGE = 5;
 /** So many changes in a row are passed without a delivery. One more means that the receiver refuses everything. */
 const MAX_PASSED_CHANGES = 2;
 
-type Given = Receiver & {
-  readonly users: Users;
-  readonly options: OptionsOf<'relay'>;
-  readonly progress: Progress;
-  readonly stop: Stop;
+/** `passed` is where a change that is passed is written; undefined if none is. */
+type RelayRun = CommandRun<'relay'> & {
+  readonly receiver: Receiver;
+  readonly verifyLock: () => void;
+  readonly passed: Output | undefined;
 };
 
-/** `passed` is where a change that is passed is written; undefined if none is. */
-type Context = Given & { readonly verifyLock: () => void; readonly passed: Output | undefined };
-
 /** Sends the changes after the cursor to a receiver, and replaces the cursor after each page of them. Never returns. */
-export async function relayChanges(given: Given): Promise<never> {
+export async function relayChanges(given: CommandRun<'relay'>, receiver: Receiver): Promise<never> {
   const { options, progress, stop } = given;
   const { cursor: path, from, skipRefused } = options;
   if (!existsSync(dirname(path))) throw new Failure(`${path}: its folder does not exist`);
@@ -59,7 +53,7 @@ export async function relayChanges(given: Given): Promise<never> {
   refuseWrongStart();
   const cursor = from ? undefined : readCursor(path);
   const passed = skipRefused === undefined ? undefined : await openOutput(skipRefused, 'append');
-  const relay = new Relay({ ...given, verifyLock, passed });
+  const relay = new Relay({ ...given, receiver, verifyLock, passed });
   const timer = setInterval(() => progress.say(JSON.stringify(relay.progress())), PROGRESS_EVERY_MS);
   try {
     return await relay.run(cursor);
@@ -73,7 +67,7 @@ export async function relayChanges(given: Given): Promise<never> {
 }
 
 class Relay {
-  readonly #context: Context;
+  readonly #parts: RelayRun;
   #delivered = 0;
   /** Changes that were passed since the last delivery. */
   #passedInRow = 0;
@@ -82,8 +76,8 @@ class Relay {
   /** The time before which every change is delivered, as far as is known. */
   #deliveredUntil = Date.now();
 
-  constructor(context: Context) {
-    this.#context = context;
+  constructor(given: RelayRun) {
+    this.#parts = given;
   }
 
   progress() {
@@ -94,7 +88,7 @@ class Relay {
   }
 
   async run(given: string | undefined): Promise<never> {
-    const { users, options, stop, verifyLock } = this.#context;
+    const { users, options, stop, verifyLock } = this.#parts;
     const { from, wait } = options;
     const signal = stop.soon;
     let stored = from === 'now' ? await this.#ask(() => users.head({ signal }), signal) : given;
@@ -121,8 +115,8 @@ class Relay {
 
   /** Replaces the cursor. Before there is one, a draft of it finds a file that cannot be written. */
   async #store(cursor: string | undefined): Promise<void> {
-    this.#context.verifyLock();
-    const file = await openOutput(this.#context.options.cursor, 'replace');
+    this.#parts.verifyLock();
+    const file = await openOutput(this.#parts.options.cursor, 'replace');
     await file.write(cursor === undefined ? ' '.repeat(MAX_CURSOR_LENGTH) : `${cursor}\n`);
     await (cursor === undefined ? file.flush() : file.close());
   }
@@ -132,7 +126,7 @@ class Relay {
    * waits for its next attempt, and what must not overtake it, is left.
    */
   async #deliverAll(changes: readonly Change[]): Promise<void> {
-    const { options, stop } = this.#context;
+    const { options, stop } = this.#parts;
     const inProgress = new Set<string>();
     for (const change of changes) this.#undelivered.add(change);
     const work = async () => {
@@ -158,16 +152,16 @@ class Relay {
 
   /** Sends a change until it is delivered or passed. */
   async #deliver(change: Change): Promise<void> {
-    const { url, progress, stop, passed } = this.#context;
+    const { receiver, progress, stop, passed } = this.#parts;
     let refusals = 0;
     for (let attempt = 1; ; attempt += 1) {
       const body = JSON.stringify(await this.#write(change));
-      const reply = await send(this.#context, change.id, body, stop.now).catch((error: unknown) => {
+      const reply = await send(receiver, change.id, body, stop.now).catch((error: unknown) => {
         if (stop.now.aborted) throw error;
         return { status: 0, retryAfter: '', reason: reasonOf(error) };
       });
       const { status, retryAfter, reason = `status ${status}` } = reply;
-      const fault = `${url.origin}: ${reason}`;
+      const fault = `${receiver.url.origin}: ${reason}`;
       if (status >= 200 && status < 300) {
         this.#delivered += 1;
         this.#passedInRow = 0;
@@ -191,7 +185,7 @@ class Relay {
 
   /** The change, with the values that its user has now if they are asked for. */
   async #write(change: Change): Promise<object> {
-    const { users, options, stop } = this.#context;
+    const { users, options, stop } = this.#parts;
     if (!options.withUser) return change;
     const user = await this.#ask(async () => {
       const found = await users.find(change.subject, { signal: stop.now });
@@ -205,7 +199,7 @@ class Relay {
 
   /** The response of the service, which is asked again after any other one. */
   async #ask<Value>(read: () => Promise<Value>, signal: AbortSignal, isOfFile = false): Promise<Value> {
-    const { options, progress } = this.#context;
+    const { options, progress } = this.#parts;
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await read();
@@ -225,6 +219,6 @@ class Relay {
     const longest = Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS);
     const own = longest * (0.5 + Math.random() / 2);
     const pause = Math.max(own, Math.min(asked || 0, MAX_RETRY_AFTER_MS));
-    await sleep(pause, undefined, { signal: this.#context.stop.soon });
+    await sleep(pause, undefined, { signal: this.#parts.stop.soon });
   }
 }

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
-import type { Users } from '../users.ts';
-import { type Arguments, adviceFor, type Name, type OptionsOf, readArguments } from './arguments.ts';
+import { type Arguments, adviceFor, type CommandRun, type Name, readArguments } from './arguments.ts';
 import { connect } from './connection.ts';
 import { diffUsers } from './diff.ts';
 import { exportUsers } from './export.ts';
@@ -10,10 +9,10 @@ import { followChanges } from './follow.ts';
 import { importUsers } from './import.ts';
 import { getUser, listChanges } from './look-up.ts';
 import { openStandardOutput } from './output.ts';
-import { createProgress, type Progress } from './progress.ts';
+import { createProgress } from './progress.ts';
 import { readReceiver } from './receiver.ts';
 import { relayChanges } from './relay.ts';
-import { type Stop, stopOnSignals } from './stop.ts';
+import { stopOnSignals } from './stop.ts';
 import { syncUsers } from './sync.ts';
 
 // The young generation would grow to 100 MB, because an import makes much garbage. To keep it small costs a third more
@@ -26,14 +25,7 @@ const REPORT_MS = 300;
 
 const progress = createProgress();
 
-type Run<Command extends Name> = (
-  users: Users,
-  options: OptionsOf<Command>,
-  progress: Progress,
-  stop: Stop,
-) => Promise<ExitCode>;
-
-const RUN: { readonly [Command in Name]: Run<Command> } = {
+const RUN: { readonly [Command in Name]: (given: CommandRun<Command>) => Promise<ExitCode> } = {
   import: importUsers,
   export: exportUsers,
   follow: followChanges,
@@ -41,8 +33,7 @@ const RUN: { readonly [Command in Name]: Run<Command> } = {
   sync: syncUsers,
   get: getUser,
   changes: listChanges,
-  relay: (users, options, progress, stop) =>
-    relayChanges({ ...readReceiver(options, process.env), users, options, progress, stop }),
+  relay: (given) => relayChanges(given, readReceiver(given.options, process.env)),
 };
 
 async function run(): Promise<ExitCode> {
@@ -58,7 +49,7 @@ async function run(): Promise<ExitCode> {
   const stop = stopOnSignals();
   stop.now.addEventListener('abort', () => void endSoon());
   const start = <Command extends Name>({ name, options }: Arguments<Command>) =>
-    RUN[name](users, options, progress, stop);
+    RUN[name]({ users, options, progress, stop });
   return start(command).catch((error) => {
     if (!stop.soon.aborted || error instanceof Failure) throw error;
     throw new Failure(`Stopped. ${adviceFor(name)}`);

@@ -1,11 +1,8 @@
-import type { Users } from '../users.ts';
-import type { OptionsOf } from './arguments.ts';
+import type { CommandRun } from './arguments.ts';
 import { EXIT, type ExitCode, Failure, reasonOf } from './failure.ts';
 import { UserFile } from './files/user-file.ts';
 import { openOutput, openStandardOutput } from './output.ts';
-import type { Progress } from './progress.ts';
 import { openRefusals } from './refusal.ts';
-import type { Stop } from './stop.ts';
 import { MEMBERS, SyncLines } from './sync/lines.ts';
 import { compareUsers, planWrites } from './sync/plan.ts';
 import { aboveMax, writeChanges } from './sync/writes.ts';
@@ -15,19 +12,16 @@ import { Tasks } from './tasks.ts';
 const MAX_CALLS = 16;
 
 /** Makes users equal to the lines of a file. All lines are compared before the first write. */
-export async function syncUsers(
-  users: Users,
-  options: OptionsOf<'sync'>,
-  progress: Progress,
-  { soon: signal }: Stop,
-): Promise<ExitCode> {
+export async function syncUsers(given: CommandRun<'sync'>): Promise<ExitCode> {
+  const { options, progress } = given;
+  const signal = given.stop.soon;
   const { operand: file, by, rejected, plan, dryRun, maxDeactivated } = options;
   const input = new UserFile(options, { command: 'sync', signal, member: by, used: MEMBERS });
   const refusals = await openRefusals(rejected);
   const planned =
     plan !== undefined ? await openOutput(plan, 'empty') : dryRun ? openStandardOutput() : undefined;
   const lines = new SyncLines(input, options, refusals.write);
-  const run = { users, options, lines, tasks: new Tasks(MAX_CALLS, signal) };
+  const run = { ...given, lines, tasks: new Tasks(MAX_CALLS, signal) };
   let [isWriting, inactive] = [false, 0];
 
   async function makeEqual(): Promise<void> {
@@ -36,7 +30,7 @@ export async function syncUsers(
       await planWrites(run, [], planned);
       throw new Failure(`${file} has no users`, EXIT.wrongUse);
     }
-    const found = await compareUsers(run, signal);
+    const found = await compareUsers(run);
     inactive = found.inactive;
     const intended = await planWrites(run, found.missing, planned);
     input.refuseChange();

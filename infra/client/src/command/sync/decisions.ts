@@ -1,18 +1,13 @@
 import type { Problem } from '../../problem.ts';
-import { isSameEmail, type User, type Users } from '../../users.ts';
-import type { OptionsOf } from '../arguments.ts';
+import { isSameEmail, type User } from '../../users.ts';
+import type { CommandRun } from '../arguments.ts';
 import { conflict, taken } from '../refusal.ts';
 import type { Tasks } from '../tasks.ts';
 import { faultOfKey, findByKey } from '../user-keys.ts';
 import type { Line, SyncLines, Values } from './lines.ts';
 
 /** What the steps of a run share. */
-export type SyncRun = {
-  readonly users: Users;
-  readonly options: OptionsOf<'sync'>;
-  readonly lines: SyncLines;
-  readonly tasks: Tasks;
-};
+export type SyncRun = CommandRun<'sync'> & { readonly lines: SyncLines; readonly tasks: Tasks };
 
 /** What becomes of a user by its line: a change, nothing if it is equal, or a problem of the line. */
 export type Decision = { readonly change?: Values | undefined; readonly problem?: Problem };

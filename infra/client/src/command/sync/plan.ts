@@ -8,11 +8,11 @@ import type { Line } from './lines.ts';
  * Compares the users of the service with the lines. Returns the number of active users of which a limit may be a percentage,
  * the ids of those without a line, and the number of inactive users whose lines have no state.
  */
-export async function compareUsers({ users, options, lines }: SyncRun, signal: AbortSignal) {
+export async function compareUsers({ users, options, lines, stop }: SyncRun) {
   const { by, prefix = '', reactivate, deactivateMissing } = options;
   let [active, inactive] = [0, 0];
   const missing: string[] = [];
-  for await (const user of users.list({ limit: PAGE }, { signal })) {
+  for await (const user of users.list({ limit: PAGE }, { signal: stop.soon })) {
     const isCounted = user.is_active && (by === 'email' || user.external_id?.startsWith(prefix) === true);
     if (isCounted) active += 1;
     const position = lines.find(user);
