@@ -25,7 +25,6 @@ type CsvUse = {
  * fault.
  */
 export class CsvScanner extends Scanner {
-  readonly #map: ColumnMap;
   readonly #use: CsvUse;
   readonly #delimiter: string;
   readonly #token: RegExp;
@@ -40,8 +39,7 @@ export class CsvScanner extends Scanner {
 
   /** For a file that begins with this text. */
   constructor(begin: string, map: ColumnMap, use: CsvUse) {
-    super();
-    this.#map = map;
+    super(map);
     this.#use = use;
     const { delimiter, skipped } = findHeader(begin, map);
     this.#delimiter = delimiter;
@@ -114,7 +112,7 @@ export class CsvScanner extends Scanner {
 
   #readHeader(cells: readonly string[]): readonly (readonly Column[])[] {
     const { file, member } = this.#use;
-    const columns = this.#map.readHeaders(cells, this.begin);
+    const columns = this.map.readHeaders(cells, this.begin);
     const members = columns.flat().map((column) => column.member);
     if (members.length > 0 && (member === undefined || members.includes(member))) return columns;
     const names = cells.filter((cell) => !cell.includes('@')).slice(0, MAX_HEADERS);

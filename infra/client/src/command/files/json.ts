@@ -1,6 +1,5 @@
 import { parseJson } from '../../response-content.ts';
 import { EXIT } from '../failure.ts';
-import type { ColumnMap } from './columns.ts';
 import { createEntry, TOO_LONG } from './entry.ts';
 import { isTooLong, MAX_BYTES, Scanner } from './scanner.ts';
 
@@ -11,7 +10,6 @@ const TOKEN = /\\[\s\S]|["[\]{},]|\r\n?|\n/g;
  * the list. @streamparser/json would keep an element of any size in memory, and takes ten times as long.
  */
 export class JsonScanner extends Scanner {
-  readonly #map: ColumnMap;
   #depth = 0;
   #isString = false;
   /** The depth within the list; 0 outside of it. */
@@ -22,11 +20,6 @@ export class JsonScanner extends Scanner {
   #element = '';
   /** In characters, of the element. */
   #length = 0;
-
-  constructor(map: ColumnMap) {
-    super();
-    this.#map = map;
-  }
 
   protected push(text: string): void {
     let from = 0;
@@ -102,7 +95,7 @@ export class JsonScanner extends Scanner {
 
   #add(text: string, value: unknown, isLong: boolean): void {
     const place = { line: this.begin, index: this.position, position: ++this.position };
-    const read = (object: object) => this.#map.readObject(object, place.line);
+    const read = (object: object) => this.map.readObject(object, place.line);
     this.found.push(isLong ? { ...place, problem: TOO_LONG } : createEntry(place, { text, value }, read));
   }
 

@@ -1,4 +1,5 @@
 import { EXIT, type ExitCode, Failure } from '../failure.ts';
+import type { ColumnMap } from './columns.ts';
 import type { Entry } from './entry.ts';
 
 /** In bytes. A longer line, element or record is refused, so that it does not fill the memory. */
@@ -16,6 +17,11 @@ export abstract class Scanner {
   /** The position of the last record or element. */
   protected position = 0;
   protected readonly found: Entry[] = [];
+  protected readonly map: ColumnMap;
+
+  constructor(map: ColumnMap) {
+    this.map = map;
+  }
 
   /** Adds to `found` what ends in this text. No CRLF and no escape goes on in the next one. */
   protected abstract push(text: string): void;
