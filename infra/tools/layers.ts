@@ -17,8 +17,8 @@ const ROWS: readonly Readonly<Record<string, number>>[] = [
     'lib/version.ts': 10,
   },
   { 'lib/json': 170, 'lib/http': 630 },
-  { 'lib/semaphore.ts': 60, 'lib/auth': 720, 'lib/observability': 1050 },
-  { 'lib/postgres': 2800 },
+  { 'lib/semaphore.ts': 60, 'lib/auth': 710, 'lib/observability': 1040 },
+  { 'lib/postgres': 2790 },
   { 'lib/migrations': 670, 'lib/idempotency': 140 },
   { 'lib/users': 1850 },
   { 'lib/changes': 910 },
@@ -26,10 +26,10 @@ const ROWS: readonly Readonly<Record<string, number>>[] = [
   { 'lib/endpoint': 610 },
   { 'lib/lambda.ts': 120, 'lib/openapi': 460 },
   { handlers: 340 },
-  { host: 2920 },
-  { 'infra/client': 5030 },
-  { infra: 2100 },
-  { test: 44010 },
+  { host: 2900 },
+  { 'infra/client': 4970 },
+  { infra: 2080 },
+  { test: 43990 },
 ];
 
 /** Folders that other code imports by one file only. `insiders` may import all files. */
