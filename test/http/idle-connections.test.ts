@@ -11,11 +11,10 @@ const body = JSON.stringify({ email: 'a@b', full_name: 'x'.repeat(60_000) });
 const service = serviceUnderTest();
 
 describe('a connection does not keep a request or its response', () => {
-  /** Number of requests and responses that are still reachable after a garbage collection. It takes a second. */
-  const alive = () => count(IncomingMessage) + count(ServerResponse);
-  const count = (type: typeof IncomingMessage | typeof ServerResponse) =>
-    queryObjects(type, { format: 'count' });
-  let before: number;
+  /** Requests and responses that are still reachable after a garbage collection. It takes a second. */
+  const alive = () =>
+    [IncomingMessage, ServerResponse].map((type) => queryObjects(type, { format: 'count' }));
+  let before: readonly number[];
 
   beforeAll(() => {
     before = alive();
@@ -25,7 +24,8 @@ describe('a connection does not keep a request or its response', () => {
     const connections = await Promise.all(Array.from({ length: 20 }, () => connectTo(service.url)));
     for (const [index, connection] of connections.entries()) await exchange(connection, index);
     // Fewer if those of an earlier file of this process were not collected yet.
-    await until('all are forgotten', () => alive() <= before);
+    const areForgotten = () => alive().every((count, type) => count <= Number(before[type]));
+    await until('all are forgotten', areForgotten);
     for (const connection of connections) connection.close();
   }
 
