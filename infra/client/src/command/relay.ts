@@ -67,7 +67,7 @@ export async function relayChanges(given: CommandRun<'relay'>, receiver: Receive
 }
 
 class Relay {
-  readonly #parts: RelayRun;
+  readonly #context: RelayRun;
   #delivered = 0;
   /** Changes that were passed since the last delivery. */
   #passedInRow = 0;
@@ -77,7 +77,7 @@ class Relay {
   #deliveredUntil = Date.now();
 
   constructor(given: RelayRun) {
-    this.#parts = given;
+    this.#context = given;
   }
 
   progress() {
@@ -88,7 +88,7 @@ class Relay {
   }
 
   async run(given: string | undefined): Promise<never> {
-    const { users, options, stop, verifyLock } = this.#parts;
+    const { users, options, stop, verifyLock } = this.#context;
     const { from, wait } = options;
     const signal = stop.soon;
     let stored = from === 'now' ? await this.#ask(() => users.head({ signal }), signal) : given;
@@ -115,8 +115,8 @@ class Relay {
 
   /** Replaces the cursor. Before there is one, a draft of it finds a file that cannot be written. */
   async #store(cursor: string | undefined): Promise<void> {
-    this.#parts.verifyLock();
-    const file = await openOutput(this.#parts.options.cursor, 'replace');
+    this.#context.verifyLock();
+    const file = await openOutput(this.#context.options.cursor, 'replace');
     await file.write(cursor === undefined ? ' '.repeat(MAX_CURSOR_LENGTH) : `${cursor}\n`);
     await (cursor === undefined ? file.flush() : file.close());
   }
@@ -126,7 +126,7 @@ class Relay {
    * waits for its next attempt, and what must not overtake it, is left.
    */
   async #deliverAll(changes: readonly Change[]): Promise<void> {
-    const { options, stop } = this.#parts;
+    const { options, stop } = this.#context;
     const inProgress = new Set<string>();
     for (const change of changes) this.#undelivered.add(change);
     const work = async () => {
@@ -152,7 +152,7 @@ class Relay {
 
   /** Sends a change until it is delivered or passed. */
   async #deliver(change: Change): Promise<void> {
-    const { receiver, progress, stop, passed } = this.#parts;
+    const { receiver, progress, stop, passed } = this.#context;
     let refusals = 0;
     for (let attempt = 1; ; attempt += 1) {
       const body = JSON.stringify(await this.#write(change));
@@ -185,7 +185,7 @@ class Relay {
 
   /** The change, with the values that its user has now if they are asked for. */
   async #write(change: Change): Promise<object> {
-    const { users, options, stop } = this.#parts;
+    const { users, options, stop } = this.#context;
     if (!options.withUser) return change;
     const user = await this.#ask(async () => {
       const found = await users.find(change.subject, { signal: stop.now });
@@ -199,7 +199,7 @@ class Relay {
 
   /** The response of the service, which is asked again after any other one. */
   async #ask<Value>(read: () => Promise<Value>, signal: AbortSignal, isOfFile = false): Promise<Value> {
-    const { options, progress } = this.#parts;
+    const { options, progress } = this.#context;
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await read();
@@ -219,6 +219,6 @@ class Relay {
     const longest = Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS);
     const own = longest * (0.5 + Math.random() / 2);
     const pause = Math.max(own, Math.min(asked || 0, MAX_RETRY_AFTER_MS));
-    await sleep(pause, undefined, { signal: this.#parts.stop.soon });
+    await sleep(pause, undefined, { signal: this.#context.stop.soon });
   }
 }
