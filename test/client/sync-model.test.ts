@@ -5,6 +5,7 @@ import { seededRandom } from '../lab/load/random.ts';
 import { senderTo } from '../stage/caller.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { SEED } from '../stage/seed.ts';
+import { repeat } from '../stage/until.ts';
 import { openFiles, startCommand, toLines, variablesFor } from './command.ts';
 
 /** `SYNC_ROUNDS=2000` is the long form. */
@@ -86,26 +87,19 @@ test(`after ${ROUNDS} rounds of sync with other writers and kills, users equal t
         USERS_URL: front.url,
       });
 
-    let isWriting = true;
-    const others = (async () => {
-      while (isWriting) {
-        const { id } = before[below(before.length)] ?? {};
-        await call(
-          'PATCH',
-          String(id),
-          is(0.5) ? { full_name: `By another ${below(99)}` } : { is_active: is(0.5) },
-        );
-        await sleep(below(15));
-      }
-    })();
+    const stopOthers = repeat(async () => {
+      const { id } = before[below(before.length)] ?? {};
+      const change = is(0.5) ? { full_name: `By another ${below(99)}` } : { is_active: is(0.5) };
+      await call('PATCH', String(id), change);
+      await sleep(below(15));
+    });
     const first = start();
     if (is(0.6)) {
       await sleep(150 + below(500));
       first.signal('SIGKILL');
     }
     await first.ended;
-    isWriting = false;
-    await others;
+    await stopOthers();
     const last = await start().ended;
     const refused = new Set(files.lines('rejected.ndjson').map(({ external_id }) => external_id));
     const after = await list();

@@ -6,7 +6,7 @@ import type { StatementKind as Kind } from '../../lib/postgres/index.ts';
 import { hold, untilUnderWay } from '../stage/locks.ts';
 import { openedDatabase } from '../stage/opened-database.ts';
 import { outcomesOf, prepare } from '../stage/statements.ts';
-import { until } from '../stage/until.ts';
+import { repeat, until } from '../stage/until.ts';
 
 const opened = openedDatabase('CREATE SEQUENCE sends');
 
@@ -137,16 +137,12 @@ describe('batched reads', () => {
 
   test('see every write before them, also if many are in progress', async () => {
     const read = lookUp();
-    const reading = { isOver: false };
-    const others = numbers(20).map(async (number) => {
-      while (!reading.isOver) await read(uuid(number));
-    });
+    const others = numbers(20).map((number) => repeat(() => read(uuid(number))));
     for (const number of numbers(40)) {
       await opened.query(`UPDATE named SET name = 'after ${number}' WHERE id = '${uuid(3)}'`);
       expect(await read(uuid(3))).toEqual([{ id: uuid(3), name: `after ${number}` }]);
     }
-    reading.isOver = true;
-    await Promise.all(others);
+    await Promise.all(others.map((stop) => stop()));
   });
 
   test('are returned to the others after one reached its time limit', async () => {

@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { startBalancer } from '../lab/stage/balancer.ts';
@@ -9,6 +10,7 @@ import { callerOf } from '../stage/caller.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { startHttpFront } from '../stage/http-front.ts';
 import { blockOf } from '../stage/page-blocks.ts';
+import { repeat } from '../stage/until.ts';
 import { cursorOf, respect, type Step, shell } from './respect.ts';
 import { startTwoInstances } from './two-instances.ts';
 
@@ -185,15 +187,12 @@ describe.each(Object.entries(WAYS))('through %s', (_, way) => {
 
   test('wait-for-changes gets the change that comes while it waits', async () => {
     const created: string[] = [];
-    let isWaiting = true;
-    const waiting = runAt(way.url, { options: '--workflow wait-for-changes' }).finally(() => {
-      isWaiting = false;
-    });
-    while (isWaiting) {
+    const waiting = runAt(way.url, { options: '--workflow wait-for-changes' });
+    const stop = repeat(async () => {
       created.push((await create(`wait-${runs}-${created.length}@example.com`)).id);
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-    const { code, printed, steps } = await waiting;
+      await sleep(100);
+    });
+    const { code, printed, steps } = await waiting.finally(stop);
 
     expect(code, printed).toBe(0);
     const [first] = bodyOf(steps[0]);

@@ -5,7 +5,7 @@ import { forThisTest } from '../stage/for-all-tests.ts';
 import { holdUsers, PATIENT } from '../stage/locks.ts';
 import { freshAddress, readResponse, refusal, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
-import { times, until } from '../stage/until.ts';
+import { repeat, times, until } from '../stage/until.ts';
 
 /** Number of requests that are admitted with one connection to PostgreSQL. Further requests are queued. */
 const INSIDE = 17;
@@ -123,16 +123,14 @@ test('every request that was sent before a drain begins has a response, also if 
   await Promise.all(connections.map((connection) => connection.answer()));
 
   const statuses: number[] = [];
-  let isDraining = false;
-  const callers = connections.map(async (connection) => {
-    while (!isDraining) {
+  const callers = connections.map((connection) =>
+    repeat(async () => {
       connection.send(request);
       statuses.push((await connection.answer()).status);
-    }
-  });
+    }),
+  );
   await until('the load', () => statuses.length > connections.length);
-  isDraining = true;
-  await Promise.all([...callers, service.host.shutDown()]);
+  await Promise.all([...callers.map((stop) => stop()), service.host.shutDown()]);
 
   expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([]);
   expect((await service.events()).map(({ event }) => event)).toContain('shutdown_drained');
