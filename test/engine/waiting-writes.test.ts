@@ -1,17 +1,13 @@
 import { beforeAll, expect, test } from 'vitest';
 import { isDistributed } from '../stage/distributed.ts';
 import { freshKey, postingUnderKeys } from '../stage/keyed.ts';
-import { holdUser, untilUnderWay } from '../stage/locks.ts';
+import { holdUser, PATIENT, untilUnderWay } from '../stage/locks.ts';
 import { isPooled } from '../stage/pooled.ts';
 import { freshAddress, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { times } from '../stage/until.ts';
 
-// Longer than any test waits. The test releases every lock.
-const service = serviceUnderTest(() => ({
-  SVC_POSTGRES_POOL_TIMEOUT: '15',
-  SVC_POSTGRES_STATEMENT_TIMEOUT: '15',
-}));
+const service = serviceUnderTest(() => PATIENT);
 const { call, createUser } = service;
 const post = postingUnderKeys(call);
 

@@ -2,13 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { connectAndSend, requestText } from '../stage/connection.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
-import { holdUsers, untilUnderWay } from '../stage/locks.ts';
+import { holdUsers, PATIENT, untilUnderWay } from '../stage/locks.ts';
 import { success, USERS } from '../stage/responses.ts';
 import { startService } from '../stage/service.ts';
 import { times, until } from '../stage/until.ts';
-
-/** Longer than a test waits on a busy machine. The test releases the lock. */
-const PATIENT = { SVC_POSTGRES_STATEMENT_TIMEOUT: '15' };
 
 /** A service with a locked table and open PostgreSQL connections, and three pipelined requests for the list. */
 async function startWithThreeAtOnce() {

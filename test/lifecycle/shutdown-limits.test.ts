@@ -4,7 +4,7 @@ import { startBuiltService } from '../stage/built-service.ts';
 import { connectAndSend, requestText } from '../stage/connection.ts';
 import { expectEndInOrder } from '../stage/end-in-order.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
-import { holdUsers, untilUnderWay } from '../stage/locks.ts';
+import { holdUsers, PATIENT, untilUnderWay } from '../stage/locks.ts';
 import { refusal, TIMESTAMP, USERS } from '../stage/responses.ts';
 import { drainEvents, endedBy } from '../stage/shutdown.ts';
 import { startIssuer } from '../stage/tokens.ts';
@@ -14,11 +14,9 @@ const common = { timestamp: expect.stringMatching(TIMESTAMP) };
 const drained = { ...common, level: 'info', event: 'shutdown_drained' };
 const timedOut = { ...common, level: 'warning', event: 'shutdown_drain_timeout', in_flight: 3 };
 
-const patient = { SVC_POSTGRES_STATEMENT_TIMEOUT: '60', SVC_POSTGRES_POOL_TIMEOUT: '60' };
-
 /** Holds three requests at a locked table and stops the service. Resolves with the service, its end and the three responses. */
 async function endWithThreeHeld(variables: Variables) {
-  const service = await forThisTest(startBuiltService, { ...patient, ...variables });
+  const service = await forThisTest(startBuiltService, { ...PATIENT, ...variables });
   const lock = await holdUsers(service.database);
   const held = times(3, () => service.call('GET', USERS));
   await untilUnderWay(2, service.database);
@@ -87,7 +85,7 @@ test('SVC_SHUTDOWN_DRAIN_TIMEOUT=0 without a request in flight is a clean drain'
 
 test('requests that wait for a connection or for their body are cancelled, too', async () => {
   const service = await forThisTest(startBuiltService, {
-    ...patient,
+    ...PATIENT,
     SVC_POSTGRES_POOL_SIZE: '1',
     SVC_SHUTDOWN_SERVER_TIMEOUT: '0.7',
   });

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../host/development/free-port.ts';
 import { type BuiltService, startBuiltService } from '../stage/built-service.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
-import { holdUsers, untilUnderWay } from '../stage/locks.ts';
+import { holdUsers, PATIENT, untilUnderWay } from '../stage/locks.ts';
 import { createPipe } from '../stage/pipe.ts';
 import { readResponse, TIMESTAMP } from '../stage/responses.ts';
 import { times, until } from '../stage/until.ts';
@@ -107,11 +107,10 @@ test('the service serves without a standard output', async () => {
 test('at the exit a working reader gets every complete line', async () => {
   // Less in total than the queue of lines holds.
   const held = 120;
-  const patient = { SVC_POSTGRES_POOL_TIMEOUT: '60', SVC_POSTGRES_STATEMENT_TIMEOUT: '60' };
   service = await forThisTest(
     startBuiltService,
     // Enough time for all of them to arrive on a busy machine.
-    { ...patient, SVC_OTEL_ENABLED: 'true', SVC_SHUTDOWN_DRAIN_TIMEOUT: '3' },
+    { ...PATIENT, SVC_OTEL_ENABLED: 'true', SVC_SHUTDOWN_DRAIN_TIMEOUT: '3' },
     { runBy: ['bash', '-c', 'exec "$@" > >(cat)', 'bash'] },
   );
   const lock = await holdUsers(service.database);

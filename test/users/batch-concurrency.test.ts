@@ -1,16 +1,11 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { administratorOf } from '../stage/administration.ts';
 import { freshKey } from '../stage/keyed.ts';
-import { holdEmail, untilUnderWay } from '../stage/locks.ts';
+import { holdEmail, PATIENT, untilUnderWay } from '../stage/locks.ts';
 import { BATCH, freshAddress, refusal, success, user } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 
-// Longer than a test waits on a busy machine. The tests release every lock.
-const service = serviceUnderTest(() => ({
-  SVC_POSTGRES_STATEMENT_TIMEOUT: '15',
-  SVC_POSTGRES_POOL_TIMEOUT: '15',
-}));
-
+const service = serviceUnderTest(() => PATIENT);
 const admin = administratorOf(service);
 
 type Mode = 'atomic' | 'partial';

@@ -1,13 +1,11 @@
 import { expect, test } from 'vitest';
+import { PATIENT } from '../stage/locks.ts';
 import { freshAddress, USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { times } from '../stage/until.ts';
 
 // On a loaded machine, a statement may wait for a session for longer than the default limits.
-const service = serviceUnderTest(() => ({
-  SVC_POSTGRES_POOL_TIMEOUT: '60',
-  SVC_POSTGRES_STATEMENT_TIMEOUT: '60',
-}));
+const service = serviceUnderTest(() => PATIENT);
 const { call, createUser } = service;
 
 /**
