@@ -10,7 +10,7 @@ import { startProxy } from '../stage/proxy.ts';
 import { USERS } from '../stage/responses.ts';
 import { answerAtStart } from '../stage/session-start.ts';
 import { times, until } from '../stage/until.ts';
-import { serviceOver } from './service-over.ts';
+import { serviceOver, takesNoWrites } from './service-over.ts';
 
 const postgres = forAllTests(() => startDisposablePostgres());
 const proxy = forAllTests(() => startProxy(postgres));
@@ -99,9 +99,7 @@ test('the end of a session during a statement is logged with what PostgreSQL say
 test('a host that ceases to accept writes, and accepts them again, is logged', async () => {
   const { create, find, untilWritten, address } = await start();
   await create();
-  const undo = await postgres.refuseWrites();
-  onTestFinished(undo);
-  await postgres.terminate();
+  const undo = await takesNoWrites(postgres);
   await until('writes are 503', async () => (await create()).status === 503);
   await until('it is logged', async () => (await find('postgres_host_changed')).length > 0);
   await undo();

@@ -1,3 +1,4 @@
+import { onTestFinished } from 'vitest';
 import { runMigrations } from '../../lib/migrations/index.ts';
 import type { Variables } from '../../lib/settings/environment.ts';
 import type { DisposablePostgres } from '../stage/disposable-postgres.ts';
@@ -14,6 +15,14 @@ export type Address = { readonly host: string; readonly port: number };
 
 /** Creates the tables of the service. */
 export const migrateAlone = (postgres: DisposablePostgres) => runMigrations(settingsFor(postgres));
+
+/** Until `undo`, new sessions at this host accept no writes. */
+export async function takesNoWrites(postgres: DisposablePostgres) {
+  const undo = await postgres.refuseWrites();
+  onTestFinished(undo);
+  await postgres.terminate();
+  return undo;
+}
 
 /**
  * Starts a service for one test, with these hosts of PostgreSQL in this order. `postgres` has its account and its

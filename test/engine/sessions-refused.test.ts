@@ -8,7 +8,7 @@ import { startProxy } from '../stage/proxy.ts';
 import { BATCH, freshAddress, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { answerAtStart } from '../stage/session-start.ts';
 import { until } from '../stage/until.ts';
-import { migrateAlone, serviceOver } from './service-over.ts';
+import { migrateAlone, serviceOver, takesNoWrites } from './service-over.ts';
 
 const BACKEND_KEY_DATA = 'K';
 
@@ -61,9 +61,7 @@ test('while PostgreSQL is read-only, refused writes keep their sessions, and one
   const service = await start();
   const path = USERS + ((await service.create()).body as UserBody).id;
   await statusesFor(200, 16, service.create);
-  const undo = await postgres.refuseWrites();
-  onTestFinished(undo);
-  await postgres.terminate();
+  const undo = await takesNoWrites(postgres);
   await service.untilRead(200, { path });
   await statusesFor(500, 16, service.create);
 

@@ -6,7 +6,7 @@ import { errorResponse, messageOf, messagesThrough, READY_FOR_QUERY } from '../s
 import { startProxy, type TcpProxy } from '../stage/proxy.ts';
 import { probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
 import { times, until } from '../stage/until.ts';
-import { type Address, migrateAlone, serviceOver } from './service-over.ts';
+import { type Address, migrateAlone, serviceOver, takesNoWrites } from './service-over.ts';
 
 const one = forAllTests(() => startDisposablePostgres());
 const other = forAllTests(() => startDisposablePostgres());
@@ -20,14 +20,6 @@ async function proxiesOf(...servers: readonly DisposablePostgres[]) {
   const proxies = await Promise.all(servers.map((postgres) => startProxy(postgres)));
   onTestFinished(() => Promise.all(proxies.map((proxy) => proxy.stop())).then(() => {}));
   return proxies;
-}
-
-/** Until `undo`, new sessions at this host accept no writes. */
-async function takesNoWrites(postgres: DisposablePostgres) {
-  const undo = await postgres.refuseWrites();
-  onTestFinished(undo);
-  await postgres.terminate();
-  return undo;
 }
 
 const hasUser = async (postgres: DisposablePostgres, { body }: { body: unknown }) =>
