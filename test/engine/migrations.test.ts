@@ -172,8 +172,7 @@ const startDump = (database: Awaited<ReturnType<typeof createDatabase>>) =>
 
 test('the migrations of an empty database do not wait for an old transaction', async () => {
   const { database, settings } = await emptyDatabase();
-  const dump = await startDump(database);
-  onTestFinished(dump.release);
+  await forThisTest(startDump, database);
 
   await runMigrations(settings);
 });

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { isUnreachable, withCode } from '../../lib/postgres/sessions/faults.ts';
 import { type DisposablePostgres, startDisposablePostgres } from '../stage/disposable-postgres.ts';
-import { forAllTests } from '../stage/for-all-tests.ts';
+import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { errorResponse, messageOf, messagesThrough, READY_FOR_QUERY } from '../stage/postgres-messages.ts';
 import { startProxy, type TcpProxy } from '../stage/proxy.ts';
 import { probe, refusal, USERS, type UserBody } from '../stage/responses.ts';
@@ -16,11 +16,8 @@ beforeAll(async () => void (await Promise.all([one, other].map(migrateAlone))));
 const start = (hosts: readonly Address[]) => serviceOver(hosts, one);
 
 /** Proxies in front of these servers, for one test. */
-async function proxiesOf(...servers: readonly DisposablePostgres[]) {
-  const proxies = await Promise.all(servers.map((postgres) => startProxy(postgres)));
-  onTestFinished(() => Promise.all(proxies.map((proxy) => proxy.stop())).then(() => {}));
-  return proxies;
-}
+const proxiesOf = (...servers: readonly DisposablePostgres[]) =>
+  Promise.all(servers.map((postgres) => forThisTest(startProxy, postgres)));
 
 const hasUser = async (postgres: DisposablePostgres, { body }: { body: unknown }) =>
   (await postgres.query(`SELECT FROM users WHERE id = '${(body as UserBody).id}'`)).length === 1;

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { getUser } from '../../handlers/users/get.ts';
 import { endpoint } from '../../lib/endpoint/endpoint.ts';
 import { unavailable } from '../../lib/http/problem.ts';
@@ -17,8 +17,7 @@ async function startLocked(variables: Variables) {
   const stage = await forThisTest(startComposition, variables);
   // Opens the connection, so that no request of the test waits for that.
   await stage.createUser();
-  const table = await holdUsers(stage.database);
-  onTestFinished(table.release);
+  await forThisTest(holdUsers, stage.database);
   const event = await eventOf('getUser', { token: await stage.issuer.sign() });
   const handler = getUser.bind(stage.service);
   const read = async (invocation = {}) => responseFromResult(await handler(event, invocation));

@@ -3,7 +3,7 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Variables } from '../../lib/settings/environment.ts';
 import { CHANGES } from '../stage/changes.ts';
 import { startDisposablePostgres } from '../stage/disposable-postgres.ts';
-import { forAllTests } from '../stage/for-all-tests.ts';
+import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
 import { freshKey } from '../stage/keyed.ts';
 import { BATCH, freshAddress, USERS, type UserBody } from '../stage/responses.ts';
 import { startStandby } from '../stage/standby.ts';
@@ -138,8 +138,7 @@ test('no request is 503 if `idle_session_timeout` is as long as the pause betwee
 test('while a synchronous standby is unavailable, writes are 503, reads 200, and nothing is lost', {
   timeout: 60_000,
 }, async () => {
-  const standby = await startStandby(postgres);
-  onTestFinished(standby.stop);
+  const standby = await forThisTest(startStandby, postgres);
   await postgres.query("ALTER SYSTEM SET synchronous_standby_names = '*'");
   await postgres.query('SELECT pg_reload_conf()');
   const service = await start({ SVC_POSTGRES_STATEMENT_TIMEOUT: '1' }, [standby]);

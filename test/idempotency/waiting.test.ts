@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { isDistributed } from '../stage/distributed.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 import { freshKey, postingUnderKeys, REPLAYED } from '../stage/keyed.ts';
@@ -28,8 +28,7 @@ async function startAnother(seconds: number, variables = {}) {
 
 /** The first request under a key, in progress in the first instance until it is released. */
 async function holdKey(key: string, path: string, email: string, body: unknown) {
-  const held = await holdEmail(service.database, email);
-  onTestFinished(held.release);
+  const held = await forThisTest(holdEmail, service.database, email);
   const first = post(path, key, body);
   await untilUnderWay(1, service.database);
   return { first, ...held };
@@ -127,8 +126,7 @@ describe(`a timeout that the key did not cause is ${statusOfTimeout}, and stores
   ])('%s', async (_case, hold) => {
     const [key, email] = [freshKey(), freshAddress()];
     const another = await startAnother(0.6);
-    const { release } = await hold(service.database, email);
-    onTestFinished(release);
+    const { release } = await forThisTest(hold, service.database, email);
     const responses = await times(12, () => another.post(USERS, key, { email }));
     expect(responses).toEqual(Array(12).fill(refusal(timeout, USERS)));
     expect(await another.post(BATCH, key, { items: [{ email }] })).toEqual(refusal(timeout, BATCH));
