@@ -11,6 +11,7 @@ import { addressOf } from '../stage/proxy.ts';
 import { USERS, type UserBody } from '../stage/responses.ts';
 import type { PostgresServer } from '../stage/rows.ts';
 import { startService } from '../stage/service.ts';
+import { times } from '../stage/until.ts';
 import { clientEnvironment } from './client-environment.ts';
 
 const BEFORE = 300;
@@ -24,12 +25,10 @@ let users: readonly UserBody[];
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'user-management-restore-'));
-  users = await Promise.all(Array.from({ length: BEFORE }, (_, number) => createUser(service.call, number)));
+  users = await times(BEFORE, (number) => createUser(service.call, number));
   const changed = await service.call('PATCH', USERS + users[0]?.id, { is_active: false, full_name: null });
   users = [...users.slice(1), changed.body as UserBody];
-  const writing = Promise.all(
-    Array.from({ length: 200 }, (_, number) => createUser(service.call, BEFORE + number)),
-  );
+  const writing = times(200, (number) => createUser(service.call, BEFORE + number));
   await run(blockOf('infra/postgresql/README.md', 'Backup'), {
     ...inject('postgres'),
     database: service.database.name,

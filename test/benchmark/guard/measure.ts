@@ -3,6 +3,7 @@ import { readSettings } from '../../../lib/settings/settings.ts';
 import { type Request, USERS } from '../../lab/load/wire.ts';
 import { percentile } from '../../lab/meters/percentile.ts';
 import { startSurroundings } from '../../stage/service.ts';
+import { times } from '../../stage/until.ts';
 import { fill, idOf } from '../stage/users.ts';
 import { type Workload, workloads } from '../workloads.ts';
 import { type CountedHost, startCountedHost } from './counted-host.ts';
@@ -19,9 +20,7 @@ export async function measureAll(only?: readonly string[], preloaded?: readonly 
   const host = await startCountedHost(environment, preloaded);
   try {
     const token = await issuer.sign();
-    const freshTokens = await Promise.all(
-      Array.from({ length: REQUESTS }, (_, number) => issuer.sign({ jti: String(1000 + number) })),
-    );
+    const freshTokens = await times(REQUESTS, (number) => issuer.sign({ jti: String(1000 + number) }));
     const ask = (target: string) => host.send({ method: 'GET', target, token });
     const measured: Record<string, Figures> = {};
     for (const [name, workload] of Object.entries(WORKLOADS)) {
