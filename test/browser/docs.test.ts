@@ -1,6 +1,7 @@
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
-import { startTokenIssuer, type TokenIssuer } from '../../host/development/token-issuer.ts';
+import { startTokenIssuer } from '../../host/development/token-issuer.ts';
+import { forAllTests } from '../stage/for-all-tests.ts';
 import { USERS } from '../stage/responses.ts';
 import { serviceUnderTest } from '../stage/service-under-test.ts';
 import { startBrowser } from './browser.ts';
@@ -10,15 +11,8 @@ const operations = endpoints.map(({ route: { operationId, isProbe } }) => ({
   tag: isProbe ? 'probes' : 'users',
 }));
 
-let issuer: TokenIssuer;
-let browser: Awaited<ReturnType<typeof startBrowser>>;
-
-beforeAll(async () => {
-  issuer = await startTokenIssuer({ audience: 'user-management-service', port: 0 });
-  browser = await startBrowser();
-  return () => Promise.all([browser?.stop(), issuer.stop()]);
-});
-
+const issuer = forAllTests(() => startTokenIssuer({ audience: 'user-management-service', port: 0 }));
+const browser = forAllTests(startBrowser);
 const service = serviceUnderTest(() => ({
   SVC_ENV: 'development',
   SVC_OAUTH_ISSUER: issuer.issuer,
