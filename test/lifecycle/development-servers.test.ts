@@ -9,6 +9,7 @@ import { type Postgres, startPostgres } from '../../host/development/postgres.ts
 import { startTokenIssuer } from '../../host/development/token-issuer.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { hastySettings } from '../stage/postgres.ts';
+import { isProcessAlive } from '../stage/process.ts';
 import { inDatabase } from '../stage/rows.ts';
 
 const audience = 'user-management-service';
@@ -117,20 +118,12 @@ describe('the embedded PostgreSQL', () => {
     await rm(await realpath(dataFolder()), { recursive: true, force: true });
   });
 
-  function isAlive(processId: number): boolean {
-    try {
-      return process.kill(processId, 0);
-    } catch {
-      return false;
-    }
-  }
-
   test('listens on 127.0.0.1, leaves no process behind, and keeps its data for the next start', async () => {
     const first = await start();
     const [version] = await inDatabase(first, 'SHOW server_version_num');
     await inDatabase(first, 'CREATE TABLE kept AS SELECT 42 AS answer');
     await first.stop();
-    expect(isAlive(first.processId)).toBe(false);
+    expect(isProcessAlive(first.processId)).toBe(false);
 
     const second = await start({ port: first.port });
     const kept = await inDatabase(second, 'SELECT answer FROM kept');
@@ -165,7 +158,7 @@ describe('the embedded PostgreSQL', () => {
     await inDatabase(server, 'SELECT 1');
 
     launcher.kill('SIGKILL');
-    await expect.poll(() => isAlive(server.processId), { timeout: 60_000, interval: 20 }).toBe(false);
+    await expect.poll(() => isProcessAlive(server.processId), { timeout: 60_000, interval: 20 }).toBe(false);
     const next = await start();
     expect(await inDatabase(next, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
     await next.stop();
@@ -182,7 +175,7 @@ describe('the embedded PostgreSQL', () => {
     await writeFile(lockFile, lock.replace(String(crashed.processId), String(other.pid)));
 
     const next = await start();
-    const stillThere = isAlive(other.pid ?? 0);
+    const stillThere = isProcessAlive(other.pid ?? 0);
     await next.stop();
     other.kill();
 

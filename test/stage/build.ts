@@ -5,6 +5,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { lstat, mkdir, readdir, readlink, rename, rm, symlink, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isProcessAlive } from './process.ts';
 import { until } from './until.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -78,19 +79,11 @@ async function takeLock(folder: string): Promise<boolean> {
   const isTaken = await symlink(String(process.pid), lock).catch(() => true);
   if (!isTaken) return true;
   const builder = Number(await readlink(lock).catch(() => process.pid));
-  if (!isAlive(builder)) {
+  if (!isProcessAlive(builder)) {
     await rm(draftOf(folder, builder), { recursive: true, force: true });
     await rm(lock, { force: true });
   }
   return false;
-}
-
-function isAlive(processId: number): boolean {
-  try {
-    return process.kill(processId, 0);
-  } catch {
-    return false;
-  }
 }
 
 /** Removes the builds that no process has asked for since yesterday, and drafts whose builder has ended as long ago. */
@@ -99,8 +92,8 @@ async function removeUnusedBuilds(): Promise<void> {
     const path = join(tmpdir(), name);
     const { mtimeMs } = await lstat(path).catch(() => ({ mtimeMs: Date.now() }));
     const [, builder] = /\.(\d+)$/.exec(name) ?? [];
-    if (!name.startsWith(PREFIX) || Date.now() - mtimeMs < DAY_MS || (builder && isAlive(Number(builder))))
-      continue;
+    const isUsed = Date.now() - mtimeMs < DAY_MS || (builder && isProcessAlive(Number(builder)));
+    if (!name.startsWith(PREFIX) || isUsed) continue;
     await rm(path, { recursive: true, force: true });
   }
 }

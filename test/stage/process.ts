@@ -9,6 +9,14 @@ import { type Look, type Patience, until } from './until.ts';
 const running = new Set<ChildProcess>();
 process.on('exit', () => running.forEach((child) => void child.kill('SIGKILL')));
 
+export function isProcessAlive(processId: number): boolean {
+  try {
+    return process.kill(processId, 0);
+  } catch {
+    return false;
+  }
+}
+
 /** A parsed line of standard output. */
 export type Line = Readonly<Record<string, unknown>>;
 
