@@ -1,9 +1,8 @@
 import { afterEach, beforeAll } from 'vitest';
 import type { Breaking } from '../accept/faults.ts';
 import { startAcceptable, startBreaking } from '../accept/stage.ts';
-import { senderTo } from '../stage/caller.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
-import { openFiles, startCommand, variablesFor } from './command.ts';
+import { callAs, openFiles, startCommand, variablesFor } from './command.ts';
 
 type CommandOptions = Parameters<typeof startCommand>[2];
 
@@ -53,11 +52,7 @@ export function acceptableUnderTest() {
       return cursor;
     },
     /** The content of the response to a request of another caller; undefined without content. */
-    async call(method: string, path = '', body?: object) {
-      const send = senderTo(service.url, { sign: async () => String(given.USERS_TOKEN) });
-      const response = await send(method, `/api/v1/users/${path}`, body);
-      return response.status === 204 ? undefined : response.json();
-    },
+    call: (method: string, path?: string, body?: object) => callAs(given, method, path, body),
     /** Starts a proxy that breaks the service, until the test ends. */
     startBreaking: (fault: Breaking) => forThisTest(startBreaking, service.url, fault),
   };

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TokenIssuer } from '../../host/development/token-issuer.ts';
+import { senderTo } from '../stage/caller.ts';
 
 /** The command, as it is built. */
 export const MAIN = join(import.meta.dirname, '../../infra/client/dist/command/main.js');
@@ -59,6 +60,13 @@ export async function variablesFor(service: {
   tokens: TokenIssuer;
 }): Promise<NodeJS.ProcessEnv> {
   return { USERS_URL: service.url, USERS_TOKEN: await service.tokens.issueToken({ clientId: 'command' }) };
+}
+
+/** Sends requests as the command with these variables does. Resolves with the content; undefined without content. */
+export async function callAs(variables: NodeJS.ProcessEnv, method: string, path = '', body?: object) {
+  const send = senderTo(String(variables.USERS_URL), { sign: async () => String(variables.USERS_TOKEN) });
+  const response = await send(method, `/api/v1/users/${path}`, body);
+  return response.status === 204 ? undefined : response.json();
 }
 
 /** A folder for files of a test. */

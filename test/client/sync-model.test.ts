@@ -2,11 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import { startAcceptable, startBreaking } from '../accept/stage.ts';
 import { seededRandom } from '../lab/load/random.ts';
-import { senderTo } from '../stage/caller.ts';
 import { forAllTests } from '../stage/for-all-tests.ts';
 import { SEED } from '../stage/seed.ts';
 import { repeat } from '../stage/until.ts';
-import { openFiles, startCommand, toLines, variablesFor } from './command.ts';
+import { callAs, openFiles, startCommand, toLines, variablesFor } from './command.ts';
 
 /** `SYNC_ROUNDS=2000` is the long form. */
 const ROUNDS = Number(process.env.SYNC_ROUNDS ?? 8);
@@ -22,11 +21,7 @@ test(`after ${ROUNDS} rounds of sync with other writers and kills, users equal t
 }, async () => {
   const { below, chance: is } = seededRandom(SEED);
   const variables = await variablesFor(service);
-  const send = senderTo(service.url, { sign: async () => String(variables.USERS_TOKEN) });
-  const call = async (method: string, path: string, body?: object) => {
-    const response = await send(method, `/api/v1/users/${path}`, body);
-    return { status: response.status, body: response.status === 204 ? undefined : await response.json() };
-  };
+  const call = (method: string, path: string, body?: object) => callAs(variables, method, path, body);
   // Each write of sync is based on the last read of that user.
   const tags = new Map<string, string>();
   const unread: string[] = [];
@@ -48,14 +43,14 @@ test(`after ${ROUNDS} rounds of sync with other writers and kills, users equal t
       call('POST', '', { email: `${key(n)}@x`, external_id: key(n), full_name: `Name ${n}`, ...more });
     const list = async (): Promise<readonly User[]> => {
       const all: User[] = [];
-      for (let n = 0; n < 40; n += 1) all.push(...(await call('GET', `?external_id=${key(n)}`)).body);
-      for (let n = 0; n < 3; n += 1) all.push(...(await call('GET', `?email=${key(n)}.free@x`)).body);
+      for (let n = 0; n < 40; n += 1) all.push(...(await call('GET', `?external_id=${key(n)}`)));
+      for (let n = 0; n < 3; n += 1) all.push(...(await call('GET', `?email=${key(n)}.free@x`)));
       return all;
     };
     const count = 8 + below(16);
     for (let n = 0; n < count; n += 1) {
-      const { body } = await create(n);
-      if (is(0.2)) await call('PATCH', body.id, { is_active: false });
+      const { id } = await create(n);
+      if (is(0.2)) await call('PATCH', id, { is_active: false });
     }
     for (let n = 0; n < 3; n += 1) await call('POST', '', { email: `${key(n)}.free@x` });
     const before = await list();

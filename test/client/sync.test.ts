@@ -1,9 +1,8 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, expect, test } from 'vitest';
 import { startAcceptable, startBreaking } from '../accept/stage.ts';
-import { senderTo } from '../stage/caller.ts';
 import { forAllTests, forThisTest } from '../stage/for-all-tests.ts';
-import { linesOf, openFiles, runCommand, toLines, variablesFor } from './command.ts';
+import { callAs, linesOf, openFiles, runCommand, toLines, variablesFor } from './command.ts';
 
 const files = openFiles();
 afterAll(files.remove);
@@ -15,11 +14,7 @@ type Line = Readonly<Record<string, unknown>>;
 async function startWith(given: readonly Line[], shared?: Awaited<ReturnType<typeof startAcceptable>>) {
   const service = shared ?? (await forThisTest(startAcceptable));
   const variables = await variablesFor(service);
-  const send = senderTo(service.url, { sign: async () => String(variables.USERS_TOKEN) });
-  const call = async (method: string, path = '', body?: object) => {
-    const response = await send(method, `/api/v1/users/${path}`, body);
-    return response.status === 204 ? undefined : response.json();
-  };
+  const call = (method: string, path?: string, body?: object) => callAs(variables, method, path, body);
   // The stage has three users without external ids.
   for (const { id } of shared ? [] : await call('GET')) await call('DELETE', id);
   await runCommand(['import', '-'], variables, { input: toLines(given) });
