@@ -14,15 +14,15 @@ const MAX_SERVED = 64;
 /**
  * Number of queued requests that are admitted in one pass of the event loop, however many are served. The event loop
  * then returns to probes and responses. If PostgreSQL is far away or slow, passes are short, and more requests are served.
+ * While Node accepts connections, as many requests are served without being queued.
  */
 const MIN_PER_PASS = 16;
 
 /**
- * Node accepts one connection in each pass of the event loop. While it accepts, so many passes in a row admit nothing and
- * are short. Otherwise connections wait for longer than their clients do, and the clients connect again. When 2,000 were
- * opened, an instance accepted 340 in a second, lost 1,000, and answered `/health` after 5 to 8 seconds, now 0.6 to 1.6.
+ * Node accepts one connection in each pass of the event loop. While it accepts, passes admit nothing for so long, and are
+ * short, so that clients do not give up before they are accepted: see test/overload/README.md.
  */
-const MAX_PASSES_TO_ACCEPT = 8;
+const MAX_MS_TO_ACCEPT = 8;
 
 /** A request that was queued for longer is refused, because callers commonly give up after a second. */
 const MAX_WAIT_MS = 850;
@@ -90,25 +90,27 @@ export class Admission {
   readonly #limit: MemoryIntensiveLimit | undefined;
   #isPassScheduled = false;
   #hasAccepted = false;
-  #passesToAccept = 0;
+  #lastAdmitting = 0;
+  /** Otherwise requests are queued only while connections are accepted, and a client that sends no more is served. */
+  #isBusy = false;
   /** Runs while a caller has a turn: without it nothing is queued or paused. */
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
     const { others } = options;
-    this.#limit =
-      others &&
-      new MemoryIntensiveLimit(
-        () => others.#turns.queued > 0,
-        () => this.#schedulePass(),
-      );
+    if (!others) return;
+    this.#limit = new MemoryIntensiveLimit(
+      () => others.#turns.queued > 0,
+      () => this.#schedulePass(),
+    );
   }
 
   /** Whether a request is admitted at once. If so, the caller must serve it. */
   admits({ response }: QueuedRequest): boolean {
     const hasQueue = this.#timer !== undefined && this.#turns.queued > 0;
-    if (hasQueue || this.#options.inFlight.servedCount >= MAX_SERVED || this.#isFull) return false;
+    const mostServed = this.#hasAccepted ? MIN_PER_PASS : MAX_SERVED;
+    if (hasQueue || this.#options.inFlight.servedCount >= mostServed || this.#isFull) return false;
     this.#limit?.begin(response);
     return true;
   }
@@ -116,6 +118,8 @@ export class Admission {
   /** Queues a request until it can be served. Refuses it if it would be too late. */
   queue(request: QueuedRequest): void {
     this.#timer ??= setInterval(() => this.#supervise(), PERIOD_MS).unref();
+    if (this.#turns.queued === 0)
+      this.#isBusy = this.#isFull || this.#options.inFlight.servedCount >= MAX_SERVED;
     if (this.#turns.hasRoom(request, this.#pace.servableInTime)) this.#turns.add(request);
     else this.#respondOverloaded(request, 'no_room');
     this.#schedulePass();
@@ -149,31 +153,29 @@ export class Admission {
 
   /** A pass of the event loop is left to new connections, or admits requests. */
   #beginPass(): void {
-    const isLeft = this.#hasAccepted && this.#passesToAccept < MAX_PASSES_TO_ACCEPT;
-    this.#passesToAccept = isLeft ? this.#passesToAccept + 1 : 0;
+    const isLeft = this.#hasAccepted && performance.now() - this.#lastAdmitting < MAX_MS_TO_ACCEPT;
     this.#hasAccepted = false;
     this.#isPassScheduled = false;
     if (isLeft) this.#schedulePass();
     else this.#admitInTurns();
   }
 
-  /**
-   * Admits requests, each of the next caller, first in, first out. Newest first would refuse the older requests, or let
-   * their callers give up, after a long wait.
-   */
+  /** Admits requests, each of the next caller, first in, first out: newest first, older ones would wait in vain. */
   #admitInTurns(): void {
     const limit = Math.max(MIN_PER_PASS, MAX_SERVED - this.#options.inFlight.servedCount);
     let admitted = 0;
     for (; admitted < limit && !this.#isFull; admitted += 1) {
       const request = this.#turns.takeNext();
       if (!request) break;
-      if (isDisconnected(request.response)) this.#respondOverloaded(request, 'caller_left');
+      if (this.#isBusy && isDisconnected(request.response)) this.#respondOverloaded(request, 'caller_left');
       else {
         this.#limit?.begin(request.response);
         request.serve();
       }
     }
+    this.#lastAdmitting = performance.now();
     this.#pace.count(admitted);
+    this.#isBusy ||= this.#turns.queued > 0;
     const isReading = this.#turns.readAhead();
     // Otherwise the next response, or the timer, continues.
     if (isReading || (admitted > 0 && this.#turns.queued > 0)) this.#schedulePass();

@@ -1,6 +1,6 @@
 import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextPass, setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Admission } from '../../host/admission/admission.ts';
 import { AdmissionPace } from '../../host/admission/limits.ts';
@@ -40,13 +40,20 @@ test('refusals are logged once a second, each time those since the last time', (
   expect(lines).toEqual([3, 3, 2].map((count) => ({ event: 'requests_refused', count, caller: 'known' })));
 });
 
+function createAdmission(servedCount: number, { isCrowded = false } = {}): Admission {
+  const refusals = new RefusalCounts({ warning() {} });
+  return new Admission({
+    inFlight: { servedCount, isDraining: false },
+    isCrowded: () => isCrowded,
+    refusals,
+  });
+}
+
 test('a request that is queued for more than 0.85 seconds is refused', () => {
   vi.useFakeTimers();
   const from = performance.now();
   const refusedAfter: number[] = [];
-  const inFlight = { servedCount: 0, isDraining: false };
-  const refusals = new RefusalCounts({ warning() {} });
-  new Admission({ inFlight, isCrowded: () => true, refusals }).queue({
+  createAdmission(0, { isCrowded: true }).queue({
     ...requestOf('a1'),
     respondOverloaded: () => refusedAfter.push(performance.now() - from),
   });
@@ -54,6 +61,26 @@ test('a request that is queued for more than 0.85 seconds is refused', () => {
 
   // The queue is looked through ten times a second.
   expect(refusedAfter).toEqual([900]);
+});
+
+test('while connections are accepted, 16 requests are served at once, and passes of the event loop admit nothing for 8 ms, though clients may send no more', async () => {
+  const [calm, admission] = [createAdmission(15), createAdmission(16)];
+  expect(admission.admits(requestOf('a1'))).toBe(true);
+  for (const each of [calm, admission]) each.onConnection();
+  expect([calm, admission].map((each) => each.admits(requestOf('a1')))).toEqual([true, false]);
+  const halfClosed = new Socket().resume();
+  halfClosed.push(null);
+  const served: number[] = [];
+  for (const count of [1, 2]) {
+    admission.queue({ ...requestOf('a1', halfClosed), serve: () => served.push(performance.now()) });
+    while (served.length < count) {
+      await nextPass();
+      admission.onConnection();
+    }
+  }
+  const [first = 0, second = 0] = served;
+  expect(halfClosed.readableEnded).toBe(true);
+  expect(second - first).toBeGreaterThan(8);
 });
 
 describe('the limit of the queue', () => {
