@@ -11,6 +11,7 @@ const COMMITS = {
   '1.1.0': ['cef236a707ebf02dd6e1ea866367b4ea31a0a933'],
   '1.2.0': ['--grep', '^Release 1.2.0$'],
   '1.3.0': ['--grep', '^Release 1.3.0$'],
+  '1.4.0': ['--grep', '^Release 1.4.0$'],
 } as const;
 
 /**

@@ -19,7 +19,7 @@ import { startService, startSurroundings } from '../stage/service.ts';
 import { repeat, until } from '../stage/until.ts';
 import { checkOutVersion } from './earlier-version.ts';
 
-const VERSIONS = ['1.1.0', '1.2.0', '1.3.0'] as const;
+const VERSIONS = ['1.1.0', '1.2.0', '1.3.0', '1.4.0'] as const;
 const mainOf = new Map(VERSIONS.map((version) => [version, join(checkOutVersion(version), 'host/main.ts')]));
 afterAll(() => {
   for (const main of mainOf.values()) rmSync(join(main, '../..'), { recursive: true });
@@ -108,6 +108,7 @@ async function watchLocks(database: PostgresServer) {
 test.each([
   ['1.2.0', '1.1.0'],
   ['1.3.0', '1.3.0'],
+  ['1.4.0', '1.4.0'],
 ] as const)(
   `${COUNT} users of %s, created by %s, are migrated while runs are killed, this version is rolled out and rolled back, and no request is refused`,
   // A slow disk takes four minutes for the migrations of a million users.
@@ -169,7 +170,7 @@ test.each([
   },
 );
 
-test.each(['1.2.0', '1.3.0'] as const)(
+test.each(['1.2.0', '1.3.0', '1.4.0'] as const)(
   '%s and this version serve the users, keys, cursors and changes of each other, also after a rollback',
   async (version) => {
     const { issuer, database, earlier, startEarlier } = await start(version);
