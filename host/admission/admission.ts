@@ -90,6 +90,7 @@ export class Admission {
   readonly #limit: MemoryIntensiveLimit | undefined;
   #isPassScheduled = false;
   #hasAccepted = false;
+  /** When the last pass that admits has ended, in milliseconds. */
   #lastAdmitting = 0;
   /** Otherwise requests are queued only while connections are accepted, and a client that sends no more is served. */
   #isBusy = false;

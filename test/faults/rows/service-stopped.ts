@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Job, PATIENCE_MS, runLoads } from '../../lab/load/load.ts';
+import { type Job, type Outcome, PATIENCE_MS, runLoads } from '../../lab/load/load.ts';
 import { USERS, wireOf } from '../../lab/load/wire.ts';
+import { goodputOf } from '../../overload/table.ts';
+import { times } from '../../stage/until.ts';
 import type { Row } from '../run-row.ts';
 
 export const serviceStopped: Row = {
@@ -18,12 +20,12 @@ export const serviceStopped: Row = {
     };
     const [peak] = await runLoads(await jobOf('a', 64, 3));
     // Together they send half of what can be served.
-    const rate = Math.round((peak?.answered ?? 0) / 3 / 20);
+    const rate = Math.round(goodputOf(peak as Outcome) / 20);
     for (const trial of tries()) {
-      const callers = Array.from({ length: 10 }, (_, index) => jobOf(`caller-${index}`, 64, 20, rate));
+      const callers = await times(10, (index) => jobOf(`caller-${index}`, 64, 20, rate));
       // A further one sends as much as few connections carry, or many.
       const greedy = await jobOf('greedy', trial % 2 ? 200 : 20, 20);
-      const loads = runLoads(...(await Promise.all(callers)));
+      const loads = runLoads(...callers);
       const greedyLoad = runLoads(greedy);
       await sleep(2000);
       service.signal('SIGSTOP');
