@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { chooseSession } from '../../lib/postgres/sessions/choose-session.ts';
 import type { SessionState } from '../../lib/postgres/sessions/session.ts';
 
@@ -15,76 +15,46 @@ const SESSIONS = {
 
 type Name = keyof typeof SESSIONS;
 
+/** Unless a situation says otherwise, few sessions are open, and none may be opened. */
+const SITUATIONS = {
+  'while sessions may be opened': { isMissing: true },
+  'with few sessions': {},
+  'while commits wait for a standby': {},
+  'while PostgreSQL is full': { isMissing: true, isFull: true },
+  'while it is full, and another waits': { isMissing: true, isFull: true, isAnotherWaiting: true },
+} as const;
+
 /** The statement, its executor's sessions, those of the others, the depth, and the session that it gets. */
-type Case = readonly [
-  'read' | 'write',
-  readonly Name[],
-  readonly Name[],
-  number,
-  Name | 'open another' | 'wait' | 'refuse',
-];
+type Statement = readonly ['read' | 'write', readonly Name[], readonly Name[], number, string];
 
-function choose(
-  [kind, own, others, depth]: Case,
-  isMissing: boolean,
-  isFull = false,
-  isAnotherWaiting = false,
-) {
-  const sessionsOf = (names: readonly Name[]) => names.map((name) => ({ name, ...SESSIONS[name] }));
-  const given = { own: new Set(sessionsOf(own)), depth, isMissing, isFull, isAnotherWaiting };
+const sessionsOf = (names: readonly Name[]) => names.map((name) => ({ name, ...SESSIONS[name] }));
+
+test.each<readonly [keyof typeof SITUATIONS, ...Statement]>([
+  ['while sessions may be opened', 'read', [], ['idle'], 64, 'open another'],
+  ['while sessions may be opened', 'read', ['busy'], [], 64, 'open another'],
+  ['while sessions may be opened', 'write', ['writing', 'idle'], [], 3, 'idle'],
+  ['while sessions may be opened', 'write', ['stuck', 'late'], [], 1, 'open another'],
+  ['with few sessions', 'read', ['busier', 'busy'], ['idle'], 64, 'busy'],
+  ['with few sessions', 'read', ['busy'], [], 1, 'wait'],
+  ['with few sessions', 'write', ['idle'], [], 1, 'idle'],
+  ['with few sessions', 'write', ['idle', 'writing'], [], 1, 'wait'],
+  ['with few sessions', 'read', ['idle', 'writing'], [], 1, 'idle'],
+  ['while commits wait for a standby', 'write', ['stuck', 'stuck', 'idle'], [], 1, 'refuse'],
+  ['while commits wait for a standby', 'write', ['stuck', 'stuck'], ['idle'], 3, 'refuse'],
+  ['while commits wait for a standby', 'read', ['stuck', 'idle'], [], 1, 'idle'],
+  ['while commits wait for a standby', 'read', ['stuck', 'stuck'], ['idle'], 1, 'idle'],
+  ['while PostgreSQL is full', 'write', [], ['idle'], 3, 'idle'],
+  ['while PostgreSQL is full', 'write', [], ['other', 'idle'], 3, 'idle'],
+  ['while PostgreSQL is full', 'write', [], ['writing', 'idle'], 3, 'wait'],
+  ['while PostgreSQL is full', 'read', ['busy'], ['other'], 64, 'busy'],
+  ['while PostgreSQL is full', 'read', [], ['other'], 64, 'wait'],
+  ['while it is full, and another waits', 'read', ['busy'], [], 64, 'wait'],
+])('%s: a %s with the sessions %j, and %j of others, at depth %s: %s', (situation, kind, ...given) => {
+  const [own, others, depth, expected] = given;
+  const mine = sessionsOf(own);
   const choice = chooseSession(kind === 'read', 'own', {
-    ...given,
-    all: new Set([...given.own, ...sessionsOf(others)]),
+    ...{ own: new Set(mine), all: new Set([...mine, ...sessionsOf(others)]), depth },
+    ...{ isMissing: false, isFull: false, isAnotherWaiting: false, ...SITUATIONS[situation] },
   });
-  return typeof choice === 'string' ? choice : choice.name;
-}
-
-describe('while sessions may be opened,', () => {
-  test.each<Case>([
-    ['read', [], ['idle'], 64, 'open another'],
-    ['read', ['busy'], [], 64, 'open another'],
-    ['write', ['writing', 'idle'], [], 3, 'idle'],
-    ['write', ['stuck', 'late'], [], 1, 'open another'],
-  ])('a %s with the sessions %j, and %j of others, at depth %s: %s', (...one) => {
-    expect(choose(one, true)).toBe(one[4]);
-  });
-});
-
-describe('with few sessions,', () => {
-  test.each<Case>([
-    ['read', ['busier', 'busy'], ['idle'], 64, 'busy'],
-    ['read', ['busy'], [], 1, 'wait'],
-    ['write', ['idle'], [], 1, 'idle'],
-    ['write', ['idle', 'writing'], [], 1, 'wait'],
-    ['read', ['idle', 'writing'], [], 1, 'idle'],
-  ])('a %s with the sessions %j, and %j of others, at depth %s: %s', (...one) => {
-    expect(choose(one, false)).toBe(one[4]);
-  });
-});
-
-describe('while a standby is away, and writes wait for their commits,', () => {
-  test.each<Case>([
-    ['write', ['stuck', 'stuck', 'idle'], [], 1, 'refuse'],
-    ['write', ['stuck', 'stuck'], ['idle'], 3, 'refuse'],
-    ['read', ['stuck', 'idle'], [], 1, 'idle'],
-    ['read', ['stuck', 'stuck'], ['idle'], 1, 'idle'],
-  ])('a %s with the sessions %j, and %j of others, at depth %s: %s', (...one) => {
-    expect(choose(one, false)).toBe(one[4]);
-  });
-});
-
-describe('while PostgreSQL is full, and sessions are borrowed,', () => {
-  test.each<Case>([
-    ['write', [], ['idle'], 3, 'idle'],
-    ['write', [], ['other', 'idle'], 3, 'idle'],
-    ['write', [], ['writing', 'idle'], 3, 'wait'],
-    ['read', ['busy'], ['other'], 64, 'busy'],
-    ['read', [], ['other'], 64, 'wait'],
-  ])('a %s with the sessions %j, and %j of others, at depth %s: %s', (...one) => {
-    expect(choose(one, true, true)).toBe(one[4]);
-  });
-
-  test('no statement is added to a busy session if another executor waits', () => {
-    expect(choose(['read', ['busy'], [], 64, 'wait'], true, true, true)).toBe('wait');
-  });
+  expect(typeof choice === 'string' ? choice : choice.name).toBe(expected);
 });
