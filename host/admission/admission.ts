@@ -4,6 +4,7 @@ import type { EventLog } from '../../lib/observability/event-log.ts';
 import type { Database } from '../../lib/postgres/index.ts';
 import type { RequestsInFlight } from '../requests-in-flight.ts';
 import { isDisconnected } from '../sockets/connections.ts';
+import { AcceptingPasses } from './accepting.ts';
 import { AdmissionPace, MemoryIntensiveLimit } from './limits.ts';
 import { RefusalCounts, type RefusalReason } from './refusals.ts';
 import { type QueuedRequest, Turns } from './turns.ts';
@@ -14,13 +15,15 @@ const MAX_SERVED = 64;
 /**
  * Number of queued requests that are admitted in one pass of the event loop, however many are served. The event loop
  * then returns to probes and responses. If PostgreSQL is far away or slow, passes are short, and more requests are served.
- * While Node accepts connections, as many requests are served without being queued.
  */
 const MIN_PER_PASS = 16;
 
+/** After so many passes in a row that accepted a connection, every request is queued: many callers may have given up. */
+const MANY_ACCEPTING = 16;
+
 /**
- * Node accepts one connection in each pass of the event loop. While it accepts, passes admit nothing for so long, and are
- * short, so that clients do not give up before they are accepted: see test/overload/README.md.
+ * While connections are accepted, passes admit nothing for so long, and are short, so that clients do not give up before
+ * they are accepted: see test/overload/README.md.
  */
 const MAX_MS_TO_ACCEPT = 8;
 
@@ -41,12 +44,13 @@ type AdmissionsOptions = {
  */
 export class Admissions {
   readonly refusals: RefusalCounts;
+  readonly accepting = new AcceptingPasses();
   readonly #memoryIntensive: Admission;
   readonly #others: Admission;
 
   constructor({ database, inFlight, log }: AdmissionsOptions) {
     this.refusals = new RefusalCounts(log);
-    const options = { inFlight, refusals: this.refusals };
+    const options = { inFlight, refusals: this.refusals, accepting: this.accepting };
     this.#others = new Admission({ ...options, isCrowded: () => database.isCrowded('shared') });
     const isCrowded = () => database.isCrowded('own-session');
     this.#memoryIntensive = new Admission({ ...options, isCrowded, others: this.#others });
@@ -58,12 +62,6 @@ export class Admissions {
     request: Pick<GatewayEvent, 'rawQueryString'>,
   ): Admission {
     return route?.isMemoryIntensive?.(request) ? this.#memoryIntensive : this.#others;
-  }
-
-  /** Must be called for each new connection. */
-  onConnection(): void {
-    this.#memoryIntensive.onConnection();
-    this.#others.onConnection();
   }
 
   /** Reads every paused connection. Must be called when the drain begins, which must know all requests that were sent. */
@@ -80,29 +78,27 @@ type AdmissionOptions = {
   readonly others?: Admission;
   readonly inFlight: Pick<RequestsInFlight, 'servedCount' | 'isDraining'>;
   readonly refusals: RefusalCounts;
+  readonly accepting: Readonly<Pick<AcceptingPasses, 'inARow'>>;
 };
 
 /** Decides which requests are served, and when. */
 export class Admission {
   readonly #options: AdmissionOptions;
   readonly #turns = new Turns();
-  readonly #pace = new AdmissionPace();
+  #pace = new AdmissionPace();
   readonly #limit: MemoryIntensiveLimit | undefined;
   #isPassScheduled = false;
-  #hasAccepted = false;
   /** When the last pass that admits has ended, in milliseconds. */
   #lastAdmitting = 0;
-  /** Otherwise requests are queued only while connections are accepted, and a client that sends no more is served. */
-  #isBusy = false;
   /** Runs while a caller has a turn: without it nothing is queued or paused. */
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
-    const { others } = options;
+    const { others, accepting } = options;
     if (!others) return;
     this.#limit = new MemoryIntensiveLimit(
-      () => others.#turns.queued > 0,
+      () => others.#turns.queued > 0 || accepting.inARow > 1,
       () => this.#schedulePass(),
     );
   }
@@ -110,8 +106,9 @@ export class Admission {
   /** Whether a request is admitted at once. If so, the caller must serve it. */
   admits({ response }: QueuedRequest): boolean {
     const hasQueue = this.#timer !== undefined && this.#turns.queued > 0;
-    const mostServed = this.#hasAccepted ? MIN_PER_PASS : MAX_SERVED;
-    if (hasQueue || this.#options.inFlight.servedCount >= mostServed || this.#isFull) return false;
+    const { inFlight, accepting } = this.#options;
+    const isBusy = inFlight.servedCount >= MAX_SERVED || accepting.inARow >= MANY_ACCEPTING;
+    if (hasQueue || isBusy || this.#isFull) return false;
     this.#limit?.begin(response);
     return true;
   }
@@ -119,8 +116,6 @@ export class Admission {
   /** Queues a request until it can be served. Refuses it if it would be too late. */
   queue(request: QueuedRequest): void {
     this.#timer ??= setInterval(() => this.#supervise(), PERIOD_MS).unref();
-    if (this.#turns.queued === 0)
-      this.#isBusy = this.#isFull || this.#options.inFlight.servedCount >= MAX_SERVED;
     if (this.#turns.hasRoom(request, this.#pace.servableInTime)) this.#turns.add(request);
     else this.#respondOverloaded(request, 'no_room');
     this.#schedulePass();
@@ -131,10 +126,6 @@ export class Admission {
     if (!this.#timer) return;
     if (this.#turns.isPauseDue(request.caller)) this.#pauseAfter(request);
     this.#schedulePass();
-  }
-
-  onConnection(): void {
-    this.#hasAccepted = true;
   }
 
   /** Reads every connection that was paused. In a drain none is paused again. */
@@ -154,8 +145,8 @@ export class Admission {
 
   /** A pass of the event loop is left to new connections, or admits requests. */
   #beginPass(): void {
-    const isLeft = this.#hasAccepted && performance.now() - this.#lastAdmitting < MAX_MS_TO_ACCEPT;
-    this.#hasAccepted = false;
+    const { inARow } = this.#options.accepting;
+    const isLeft = inARow > 0 && performance.now() - this.#lastAdmitting < MAX_MS_TO_ACCEPT;
     this.#isPassScheduled = false;
     if (isLeft) this.#schedulePass();
     else this.#admitInTurns();
@@ -168,7 +159,7 @@ export class Admission {
     for (; admitted < limit && !this.#isFull; admitted += 1) {
       const request = this.#turns.takeNext();
       if (!request) break;
-      if (this.#isBusy && isDisconnected(request.response)) this.#respondOverloaded(request, 'caller_left');
+      if (isDisconnected(request.response)) this.#respondOverloaded(request, 'caller_left');
       else {
         this.#limit?.begin(request.response);
         request.serve();
@@ -176,7 +167,6 @@ export class Admission {
     }
     this.#lastAdmitting = performance.now();
     this.#pace.count(admitted);
-    this.#isBusy ||= this.#turns.queued > 0;
     const isReading = this.#turns.readAhead();
     // Otherwise the next response, or the timer, continues.
     if (isReading || (admitted > 0 && this.#turns.queued > 0)) this.#schedulePass();
@@ -213,6 +203,6 @@ export class Admission {
     // Nothing is left to do until a request is queued again.
     clearInterval(this.#timer);
     this.#timer = undefined;
-    this.#pace.reset();
+    this.#pace = new AdmissionPace();
   }
 }

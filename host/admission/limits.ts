@@ -31,12 +31,6 @@ export class AdmissionPace {
     this.#admitted = 0;
     this.#since = now;
   }
-
-  /** Forgets the pace, because its cause may be over. */
-  reset(): void {
-    this.#pace = FIRST_PACE;
-    this.#since = undefined;
-  }
 }
 
 const MAX_MEMORY_INTENSIVE = 8;
@@ -44,23 +38,23 @@ const MAX_MEMORY_INTENSIVE = 8;
 /** A request that takes longer waits for PostgreSQL or for its client, and delays no other request. */
 const MAX_COUNTED_MS = 20;
 
-/** While other requests are queued, one begins in this time. A page of 1,000 changes takes the process 6 ms. */
+/** While others wait, one begins in this time. A page of 1,000 changes takes the process 6 ms. */
 const INTERVAL_MS = 20;
 
 /**
  * Limits the number of requests in progress that need many times the memory of their body: a batch needs its values, a
  * statement, rows and a response. At most one begins in each pass of the event loop, because Node accepts one
- * connection in each pass, and fewer while other requests are queued.
+ * connection in each pass, and fewer while others wait.
  */
 export class MemoryIntensiveLimit {
-  readonly #areOthersQueued: () => boolean;
+  readonly #doOthersWait: () => boolean;
   readonly #onFree: () => void;
   #taken = 0;
   #isOneBegun = false;
 
-  /** `onFree` is called whenever a place may have become free. */
-  constructor(areOthersQueued: () => boolean, onFree: () => void) {
-    this.#areOthersQueued = areOthersQueued;
+  /** Others are requests, or connections. `onFree` is called whenever a place may have become free. */
+  constructor(doOthersWait: () => boolean, onFree: () => void) {
+    this.#doOthersWait = doOthersWait;
     this.#onFree = onFree;
   }
 
@@ -76,7 +70,7 @@ export class MemoryIntensiveLimit {
       this.#onFree();
     };
     setImmediate(() => {
-      if (this.#areOthersQueued()) setTimeout(beginNext, INTERVAL_MS);
+      if (this.#doOthersWait()) setTimeout(beginNext, INTERVAL_MS);
       else beginNext();
     });
     const end = () => {

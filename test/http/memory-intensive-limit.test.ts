@@ -82,6 +82,21 @@ describe('the limit of memory-intensive requests', () => {
   });
 });
 
+test('one begins in 20 ms while connections are accepted in several passes of the event loop in a row', async () => {
+  const admissions = newAdmissions({ servedCount: 0, isDraining: false });
+  const admission = admissions.of({ isMemoryIntensive: () => true }, { rawQueryString: '' });
+  const isAdmitted = async (accepts = true) => {
+    if (accepts) admissions.accepting.onConnection();
+    await nextPass();
+    return admission.admits({ response: newResponse(), caller: 'a', serve() {}, respondOverloaded() {} });
+  };
+  expect([await isAdmitted(), await isAdmitted(false)]).toEqual([true, true]);
+  expect([await isAdmitted(), await isAdmitted()]).toEqual([true, false]);
+  const from = performance.now();
+  await until('the next one is admitted', () => isAdmitted(), { every: 1 });
+  expect(performance.now() - from).toBeGreaterThan(LONGEST - 1);
+});
+
 test.each([
   ['createUser', '', false],
   ['createUsers', '', true],
