@@ -40,7 +40,7 @@ export async function startHost(settings: Settings, { logTo }: { logTo?: number 
   const parts = { service, router, connections, inFlight, admissions, responses, telemetry, lines };
   if (telemetry && settings.otel.metricsExporter !== 'none') observe(telemetry.meter, parts);
   const server = createHttpServer(parts);
-  server.on('connection', () => admissions.accepting.onConnection());
+  server.on('connection', () => admissions.acceptQueue.onConnection());
   server.on('close', () => admissions.refusals.flush());
   await listen(server, settings);
   // A connection that cannot be accepted, for example without a free descriptor, must not end the process.

@@ -43,6 +43,6 @@ export function createHttpServer(parts: ExchangeParts): Server {
   server.on('checkExpectation', receive);
   answerClientErrors(server, parts);
   parts.connections.watch(server, parts.service.settings.keepAliveTimeout * 1000);
-  // A client that has sent everything, and says so, still gets its response.
+  // A client that has sent everything, and says so, still gets its response, unless its request was queued.
   return Object.assign(server, { httpAllowHalfOpen: true });
 }

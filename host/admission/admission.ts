@@ -4,8 +4,8 @@ import type { EventLog } from '../../lib/observability/event-log.ts';
 import type { Database } from '../../lib/postgres/index.ts';
 import type { RequestsInFlight } from '../requests-in-flight.ts';
 import { isDisconnected } from '../sockets/connections.ts';
-import { AcceptingPasses } from './accepting.ts';
-import { AdmissionPace, MemoryIntensiveLimit } from './limits.ts';
+import { AcceptQueue } from './accept-queue.ts';
+import { AdmissionPace, INTERVAL_MS, MemoryIntensiveLimit } from './limits.ts';
 import { RefusalCounts, type RefusalReason } from './refusals.ts';
 import { type QueuedRequest, Turns } from './turns.ts';
 
@@ -18,14 +18,8 @@ const MAX_SERVED = 64;
  */
 const MIN_PER_PASS = 16;
 
-/** After so many passes in a row that accepted a connection, every request is queued: many callers may have given up. */
-const MANY_ACCEPTING = 16;
-
-/**
- * While connections are accepted, passes admit nothing for so long, and are short, so that clients do not give up before
- * they are accepted: see test/overload/README.md.
- */
-const MAX_MS_TO_ACCEPT = 8;
+/** While the accept queue is long, passes admit nothing for so long, and are short: see test/overload/README.md. */
+const ACCEPT_MS = 8;
 
 /** A request that was queued for longer is refused, because callers commonly give up after a second. */
 const MAX_WAIT_MS = 850;
@@ -44,13 +38,13 @@ type AdmissionsOptions = {
  */
 export class Admissions {
   readonly refusals: RefusalCounts;
-  readonly accepting = new AcceptingPasses();
+  readonly acceptQueue = new AcceptQueue();
   readonly #memoryIntensive: Admission;
   readonly #others: Admission;
 
   constructor({ database, inFlight, log }: AdmissionsOptions) {
     this.refusals = new RefusalCounts(log);
-    const options = { inFlight, refusals: this.refusals, accepting: this.accepting };
+    const options = { inFlight, refusals: this.refusals, acceptQueue: this.acceptQueue };
     this.#others = new Admission({ ...options, isCrowded: () => database.isCrowded('shared') });
     const isCrowded = () => database.isCrowded('own-session');
     this.#memoryIntensive = new Admission({ ...options, isCrowded, others: this.#others });
@@ -78,7 +72,7 @@ type AdmissionOptions = {
   readonly others?: Admission;
   readonly inFlight: Pick<RequestsInFlight, 'servedCount' | 'isDraining'>;
   readonly refusals: RefusalCounts;
-  readonly accepting: Readonly<Pick<AcceptingPasses, 'inARow'>>;
+  readonly acceptQueue: AcceptQueue;
 };
 
 /** Decides which requests are served, and when. */
@@ -95,26 +89,32 @@ export class Admission {
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
-    const { others, accepting } = options;
+    const { others, acceptQueue } = options;
     if (!others) return;
-    this.#limit = new MemoryIntensiveLimit(
-      () => others.#turns.queued > 0 || accepting.inARow > 1,
-      () => this.#schedulePass(),
-    );
+    const interval = () => {
+      if (acceptQueue.isLong) return INTERVAL_MS.acceptQueue;
+      return others.#turns.queued > 0 ? INTERVAL_MS.others : 0;
+    };
+    this.#limit = new MemoryIntensiveLimit(interval, () => this.#schedulePass());
   }
 
   /** Whether a request is admitted at once. If so, the caller must serve it. */
   admits({ response }: QueuedRequest): boolean {
-    const hasQueue = this.#timer !== undefined && this.#turns.queued > 0;
-    const { inFlight, accepting } = this.#options;
-    const isBusy = inFlight.servedCount >= MAX_SERVED || accepting.inARow >= MANY_ACCEPTING;
-    if (hasQueue || isBusy || this.#isFull) return false;
+    const { inFlight, acceptQueue } = this.#options;
+    const isBusy = this.#turns.queued > 0 || inFlight.servedCount >= MAX_SERVED || acceptQueue.isLong;
+    if (isBusy || this.#isFull) return false;
     this.#limit?.begin(response);
     return true;
   }
 
   /** Queues a request until it can be served. Refuses it if it would be too late. */
   queue(request: QueuedRequest): void {
+    // The end of a connection is read one pass after its request.
+    if (this.#options.acceptQueue.isLong) setImmediate(() => setImmediate(() => this.#add(request)));
+    else this.#add(request);
+  }
+
+  #add(request: QueuedRequest): void {
     this.#timer ??= setInterval(() => this.#supervise(), PERIOD_MS).unref();
     if (this.#turns.hasRoom(request, this.#pace.servableInTime)) this.#turns.add(request);
     else this.#respondOverloaded(request, 'no_room');
@@ -145,8 +145,7 @@ export class Admission {
 
   /** A pass of the event loop is left to new connections, or admits requests. */
   #beginPass(): void {
-    const { inARow } = this.#options.accepting;
-    const isLeft = inARow > 0 && performance.now() - this.#lastAdmitting < MAX_MS_TO_ACCEPT;
+    const isLeft = this.#options.acceptQueue.isLong && performance.now() - this.#lastAdmitting < ACCEPT_MS;
     this.#isPassScheduled = false;
     if (isLeft) this.#schedulePass();
     else this.#admitInTurns();
@@ -165,7 +164,7 @@ export class Admission {
         request.serve();
       }
     }
-    this.#lastAdmitting = performance.now();
+    if (admitted > 0) this.#lastAdmitting = performance.now();
     this.#pace.count(admitted);
     const isReading = this.#turns.readAhead();
     // Otherwise the next response, or the timer, continues.

@@ -38,8 +38,8 @@ const MAX_MEMORY_INTENSIVE = 8;
 /** A request that takes longer waits for PostgreSQL or for its client, and delays no other request. */
 const MAX_COUNTED_MS = 20;
 
-/** While others wait, one begins in this time. A page of 1,000 changes takes the process 6 ms. */
-const INTERVAL_MS = 20;
+/** While other requests are queued, or the accept queue is long, one begins in this time. A page of 1,000 changes takes 6. */
+export const INTERVAL_MS = { others: 20, acceptQueue: 100 };
 
 /**
  * Limits the number of requests in progress that need many times the memory of their body: a batch needs its values, a
@@ -47,14 +47,14 @@ const INTERVAL_MS = 20;
  * connection in each pass, and fewer while others wait.
  */
 export class MemoryIntensiveLimit {
-  readonly #doOthersWait: () => boolean;
+  readonly #interval: () => number;
   readonly #onFree: () => void;
   #taken = 0;
   #isOneBegun = false;
 
-  /** Others are requests, or connections. `onFree` is called whenever a place may have become free. */
-  constructor(doOthersWait: () => boolean, onFree: () => void) {
-    this.#doOthersWait = doOthersWait;
+  /** `interval` is in milliseconds. `onFree` is called whenever a place may have become free. */
+  constructor(interval: () => number, onFree: () => void) {
+    this.#interval = interval;
     this.#onFree = onFree;
   }
 
@@ -70,7 +70,8 @@ export class MemoryIntensiveLimit {
       this.#onFree();
     };
     setImmediate(() => {
-      if (this.#doOthersWait()) setTimeout(beginNext, INTERVAL_MS);
+      const interval = this.#interval();
+      if (interval > 0) setTimeout(beginNext, interval);
       else beginNext();
     });
     const end = () => {

@@ -2,7 +2,7 @@ import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { setImmediate as nextPass, setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { AcceptingPasses } from '../../host/admission/accepting.ts';
+import { AcceptQueue } from '../../host/admission/accept-queue.ts';
 import { Admission } from '../../host/admission/admission.ts';
 import { AdmissionPace } from '../../host/admission/limits.ts';
 import { RefusalCounts } from '../../host/admission/refusals.ts';
@@ -41,16 +41,13 @@ test('refusals are logged once a second, each time those since the last time', (
   expect(lines).toEqual([3, 3, 2].map((count) => ({ event: 'requests_refused', count, caller: 'known' })));
 });
 
-function createAdmission(
-  servedCount: number,
-  { isCrowded = false, accepting = new AcceptingPasses() } = {},
-): Admission {
+function createAdmission({ isCrowded = false, acceptQueue = new AcceptQueue() }): Admission {
   const refusals = new RefusalCounts({ warning() {} });
   return new Admission({
-    inFlight: { servedCount, isDraining: false },
+    inFlight: { servedCount: 0, isDraining: false },
     isCrowded: () => isCrowded,
     refusals,
-    accepting,
+    acceptQueue,
   });
 }
 
@@ -58,7 +55,7 @@ test('a request that is queued for more than 0.85 seconds is refused', () => {
   vi.useFakeTimers();
   const from = performance.now();
   const refusedAfter: number[] = [];
-  createAdmission(0, { isCrowded: true }).queue({
+  createAdmission({ isCrowded: true }).queue({
     ...requestOf('a1'),
     respondOverloaded: () => refusedAfter.push(performance.now() - from),
   });
@@ -68,26 +65,45 @@ test('a request that is queued for more than 0.85 seconds is refused', () => {
   expect(refusedAfter).toEqual([900]);
 });
 
-test('after 16 passes of the event loop in a row that accepted a connection, every request is queued, and passes admit nothing for 8 ms', async () => {
-  const accepting = new AcceptingPasses();
-  const admission = createAdmission(0, { accepting });
-  const isAdmittedAfter = async (passes: number) => {
+test('while the accept queue is long, requests are queued until the end of their connection is known, and passes admit nothing for 8 ms', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  const acceptQueue = new AcceptQueue();
+  const admission = createAdmission({ acceptQueue });
+  const isAdmittedAfter = async (milliseconds: number, passes = 1) => {
+    vi.advanceTimersByTime(milliseconds);
     for (let pass = 0; pass < passes; pass += 1) {
-      accepting.onConnection();
+      acceptQueue.onConnection();
       await nextPass();
     }
     return admission.admits(requestOf('a1'));
   };
-  expect([await isAdmittedAfter(15), await isAdmittedAfter(1)]).toEqual([true, false]);
-  const served: number[] = [];
-  for (const count of [1, 2]) {
-    admission.queue({ ...requestOf('a1'), serve: () => served.push(performance.now()) });
-    while (served.length < count) await isAdmittedAfter(1);
-  }
-  const [first = 0, second = 0] = served;
-  expect(second - first).toBeGreaterThan(8);
+  expect([await isAdmittedAfter(0), await isAdmittedAfter(49), await isAdmittedAfter(1)]).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  const ends: string[] = [];
+  const queue = (name: string, socket = new Socket()) => {
+    const serve = () => ends.push(name);
+    admission.queue({
+      ...requestOf('a1', socket),
+      serve,
+      respondOverloaded: () => ends.push(`${name} refused`),
+    });
+  };
+  const leaving = new Socket().resume();
+  queue('first');
+  queue('second', leaving);
+  setImmediate(() => leaving.push(null));
+  await isAdmittedAfter(0, 5);
+  expect(ends).toEqual(['first', 'second refused']);
+  queue('third');
+  await isAdmittedAfter(7, 5);
+  expect(ends).toHaveLength(2);
+  await isAdmittedAfter(1, 2);
+  expect(ends).toContain('third');
   await nextPass();
-  expect([await isAdmittedAfter(0), await isAdmittedAfter(15)]).toEqual([true, true]);
+  expect(await isAdmittedAfter(0)).toBe(true);
 });
 
 describe('the limit of the queue', () => {
@@ -247,7 +263,7 @@ describe('admission', () => {
       inFlight,
       isCrowded: () => admitted.length >= INSIDE,
       refusals: new RefusalCounts({ warning() {} }),
-      accepting: new AcceptingPasses(),
+      acceptQueue: new AcceptQueue(),
     });
     const answer = (response: ServerResponse) => {
       answered += 1;

@@ -27,7 +27,7 @@ describe('the limit of memory-intensive requests', () => {
   test('is one in each pass of the event loop, and eight in all', async () => {
     stopClock();
     const onFree = vi.fn();
-    const limit = new MemoryIntensiveLimit(() => false, onFree);
+    const limit = new MemoryIntensiveLimit(() => 0, onFree);
     const responses = upTo(MOST).map(newResponse);
     for (const [index, response] of responses.entries()) {
       expect(limit.isFree).toBe(true);
@@ -48,7 +48,7 @@ describe('the limit of memory-intensive requests', () => {
 
   test('frees a place once for each response, also when the response comes after its time', async () => {
     stopClock();
-    const limit = new MemoryIntensiveLimit(() => false, vi.fn());
+    const limit = new MemoryIntensiveLimit(() => 0, vi.fn());
     async function beginAll() {
       const responses = upTo(MOST).map(newResponse);
       for (const response of responses) {
@@ -71,7 +71,7 @@ describe('the limit of memory-intensive requests', () => {
   });
 
   test('is one in 20 ms while other requests are queued', async () => {
-    const limit = new MemoryIntensiveLimit(() => true, vi.fn());
+    const limit = new MemoryIntensiveLimit(() => LONGEST, vi.fn());
     const from = performance.now();
     limit.begin(newResponse());
     await nextPass();
@@ -82,19 +82,25 @@ describe('the limit of memory-intensive requests', () => {
   });
 });
 
-test('one begins in 20 ms while connections are accepted in several passes of the event loop in a row', async () => {
+test('one begins in 100 ms while the accept queue is long', async () => {
+  vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
   const admissions = newAdmissions({ servedCount: 0, isDraining: false });
   const admission = admissions.of({ isMemoryIntensive: () => true }, { rawQueryString: '' });
-  const isAdmitted = async (accepts = true) => {
-    if (accepts) admissions.accepting.onConnection();
-    await nextPass();
-    return admission.admits({ response: newResponse(), caller: 'a', serve() {}, respondOverloaded() {} });
+  const serve = vi.fn();
+  const servedAfter = async (milliseconds: number) => {
+    vi.advanceTimersByTime(milliseconds);
+    for (let pass = 0; pass < 5; pass += 1) {
+      admissions.acceptQueue.onConnection();
+      await nextPass();
+    }
+    return serve.mock.calls.length;
   };
-  expect([await isAdmitted(), await isAdmitted(false)]).toEqual([true, true]);
-  expect([await isAdmitted(), await isAdmitted()]).toEqual([true, false]);
-  const from = performance.now();
-  await until('the next one is admitted', () => isAdmitted(), { every: 1 });
-  expect(performance.now() - from).toBeGreaterThan(LONGEST - 1);
+  await servedAfter(0);
+  await servedAfter(50);
+  for (const response of [newResponse(), newResponse()])
+    admission.queue({ response, caller: 'a', serve, respondOverloaded() {} });
+  expect([await servedAfter(0), await servedAfter(99), await servedAfter(1)]).toEqual([1, 1, 2]);
 });
 
 test.each([
