@@ -139,8 +139,9 @@ export class Exchange extends RequestEvent implements ConnectionRequest, Counted
   }
 
   #write(result: GatewayResult): void {
-    // Java's client waits for 100 even without a body.
-    if (result.statusCode < 400 || !this.isBodyToCome) this.sendContinue();
+    // Java's client waits for 100 even without a body. A body that has come was sent without waiting.
+    const isBodyUnread = this.isBodyToCome || this.request.readableLength > 0;
+    if (result.statusCode < 400 || !isBodyUnread) this.sendContinue();
     // The body may be in the packet that is being parsed.
     const send = () => {
       try {
