@@ -38,13 +38,13 @@ const MAX_MEMORY_INTENSIVE = 8;
 /** A request that takes longer waits for PostgreSQL or for its client, and delays no other request. */
 const MAX_COUNTED_MS = 20;
 
-/** While other requests are queued, or the accept queue is long, one begins in this time. A page of 1,000 changes takes 6. */
+/** One begins in this time while other requests are queued, or the accept queue is long. A page takes the process 6 ms. */
 export const INTERVAL_MS = { others: 20, acceptQueue: 100 };
 
 /**
  * Limits the number of requests in progress that need many times the memory of their body: a batch needs its values, a
  * statement, rows and a response. At most one begins in each pass of the event loop, because Node accepts one
- * connection in each pass, and fewer while others wait.
+ * connection in each pass, and fewer while other requests or many connections wait.
  */
 export class MemoryIntensiveLimit {
   readonly #interval: () => number;

@@ -21,7 +21,7 @@ const SITUATIONS = {
   'with few sessions': {},
   'while commits wait for a standby': {},
   'while PostgreSQL is full': { isMissing: true, isFull: true },
-  'while it is full, and another waits': { isMissing: true, isFull: true, isAnotherWaiting: true },
+  'while another executor waits, too': { isMissing: true, isFull: true, isAnotherWaiting: true },
 } as const;
 
 /** The statement, its executor's sessions, those of the others, the depth, and the session that it gets. */
@@ -48,7 +48,7 @@ test.each<readonly [keyof typeof SITUATIONS, ...Statement]>([
   ['while PostgreSQL is full', 'write', [], ['writing', 'idle'], 3, 'wait'],
   ['while PostgreSQL is full', 'read', ['busy'], ['other'], 64, 'busy'],
   ['while PostgreSQL is full', 'read', [], ['other'], 64, 'wait'],
-  ['while it is full, and another waits', 'read', ['busy'], [], 64, 'wait'],
+  ['while another executor waits, too', 'read', ['busy'], [], 64, 'wait'],
 ])('%s: a %s with the sessions %j, and %j of others, at depth %s: %s', (situation, kind, ...given) => {
   const [own, others, depth, expected] = given;
   const mine = sessionsOf(own);

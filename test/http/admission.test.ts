@@ -55,7 +55,8 @@ test('a request that is queued for more than 0.85 seconds is refused', () => {
   vi.useFakeTimers();
   const from = performance.now();
   const refusedAfter: number[] = [];
-  createAdmission({ isCrowded: true }).queue({
+  const admission = createAdmission({ isCrowded: true });
+  admission.queue({
     ...requestOf('a1'),
     respondOverloaded: () => refusedAfter.push(performance.now() - from),
   });
@@ -63,6 +64,10 @@ test('a request that is queued for more than 0.85 seconds is refused', () => {
 
   // The queue is looked through ten times a second.
   expect(refusedAfter).toEqual([900]);
+  // Nothing was admitted in this time, but the pace begins anew: 600 requests have room.
+  const respondOverloaded = vi.fn();
+  for (const name of upTo(600)) admission.queue({ ...requestOf(`a${name}`), respondOverloaded });
+  expect(respondOverloaded).not.toHaveBeenCalled();
 });
 
 test('while the accept queue is long, requests are queued until the end of their connection is known, and passes admit nothing for 8 ms', async () => {

@@ -43,12 +43,8 @@ export const serviceStopped: Row = {
       service.signal('SIGSTOP');
       await sleep(3000);
       service.signal('SIGCONT');
-      const [outcomes, [greed]] = await loads;
-      claim(
-        'the further caller gets responses, none of them an error',
-        greed?.other === 0 && greed.answered > 0,
-        greed,
-      );
+      const [outcomes, [further]] = await loads;
+      claim('the further caller gets what it reads', further?.other === 0 && further.answered > 0, further);
       const shares = outcomes.map(({ answered, due }) => answered / due);
       claim('each caller gets at least 40 % of its responses', Math.min(...shares) >= 0.4, shares);
     }
