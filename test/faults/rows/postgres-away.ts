@@ -7,6 +7,7 @@ import { accountFor, runAs } from '../../../host/development/postgres/place.ts';
 import { runLoads } from '../../lab/load/load.ts';
 import { USERS, wireOf } from '../../lab/load/wire.ts';
 import { cpuOf } from '../../lab/meters/cpu.ts';
+import { medianOf } from '../../lab/meters/percentile.ts';
 import type { ServiceUnderFault, Stage } from '../../lab/stage/stage.ts';
 import { addressOf } from '../../stage/proxy.ts';
 import { connectToDatabase } from '../../stage/rows.ts';
@@ -286,25 +287,31 @@ export const refusalsCost: Row = {
   trials: 3,
   async run({ startService, postgres, token, tries, claim }) {
     const service = await startService({}, { isOnItsOwn: true });
-    const target = `${USERS}${crypto.randomUUID()}`;
-    const body = '{"full_name":"Ada"}';
-    const update = wireOf({ method: 'PATCH', target, token: await token(), body });
-    const load = { port: Number(new URL(service.url).port), connections: 64, rate: RATE, seconds: 8 };
-    async function costOf(list: readonly string[]) {
+    const health = wireOf({ method: 'GET', target: '/health' });
+    const target = USERS + crypto.randomUUID();
+    const update = wireOf({ method: 'PATCH', target, token: await token(), body: '{"full_name":"Ada"}' });
+    const load = { port: Number(new URL(service.url).port), connections: 64, rate: RATE };
+    async function costOf(request: string, seconds: number) {
       const before = cpuOf(service.processId);
-      const [outcome] = await runLoads({ ...load, requests: { list } });
+      const [outcome] = await runLoads({ ...load, seconds, requests: { list: [request] } });
       const { answered = 0, refused = 0 } = outcome ?? {};
       return { answered, refused, each: (cpuOf(service.processId) - before) / (answered + refused) };
     }
+    const ratios: number[] = [];
     for (const _ of tries()) {
-      const health = await costOf([wireOf({ method: 'GET', target: '/health' })]);
+      await until('updates are 404', async () => (await costOf(update, 2)).refused === 0);
       await postgres.freeze();
       // The first ones wait until their sessions count as stuck.
-      const [, refusal] = [await costOf([update]), await costOf([update])];
+      await costOf(update, 8);
+      // In turns, because the speed of a machine changes within seconds.
+      for (let turn = 0; turn < 5; turn += 1) {
+        const calm = await costOf(health, 2);
+        const refusal = await costOf(update, 2);
+        claim('all are 503', refusal.answered === 0 && refusal.refused > RATE, refusal);
+        ratios.push(refusal.each / calm.each);
+      }
       postgres.thaw();
-      claim('all are 503', refusal.answered === 0 && refusal.refused > RATE, refusal);
-      claim('a 503 costs 3 times /health at most', refusal.each <= 3 * health.each, { health, refusal });
-      await until('updates are 404', async () => (await costOf([update])).refused === 0);
     }
+    claim('a 503 costs 3 times /health at most', medianOf(ratios) <= 3, ratios);
   },
 };
