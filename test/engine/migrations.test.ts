@@ -296,7 +296,6 @@ describe('with a PostgreSQL of its own', () => {
 
     expect(await ended).toEqual([0, null]);
     expect(await output).toBe('The database is migrated.\n');
-    // One line.
     expect(JSON.parse((await errors) ?? '')).toMatchObject({
       event: 'migration_waiting',
       migration: '0004-user-changes',

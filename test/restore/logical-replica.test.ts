@@ -51,15 +51,11 @@ test('a logical replica takes over, and the changes have every write of both dat
   // These have no position yet.
   const ids = [await create(), await create(), await create()];
   await first.stop();
-  // As infra/postgresql/README.md says.
-  await until('all tables are copied', async () => {
-    const copying = await inDatabase(replica, "SELECT FROM pg_subscription_rel WHERE srsubstate <> 'r'");
-    return copying.length === 0;
-  });
   const [end] = await inDatabase(database, 'SELECT pg_current_wal_flush_lsn() AS lsn');
-  await until('the replica has everything', async () => {
+  await until('all tables are copied, and the replica has everything', async () => {
+    const copying = await inDatabase(replica, "SELECT FROM pg_subscription_rel WHERE srsubstate <> 'r'");
     const reached = `SELECT FROM pg_replication_slots WHERE slot_name = '${name}' AND confirmed_flush_lsn >= '${end?.lsn}'`;
-    return (await inDatabase(database, reached)).length === 1;
+    return copying.length === 0 && (await inDatabase(database, reached)).length === 1;
   });
   const alter = 'ALTER SUBSCRIPTION users';
   await inDatabase(replica, `${alter} DISABLE`, `${alter} SET (slot_name = NONE)`, 'DROP SUBSCRIPTION users');
