@@ -84,7 +84,9 @@ test('readers that fall behind while they wait do not delay readers at the head'
   expect(page.milliseconds).toBeLessThan(await soon());
   expect(page.value.body).toEqual([change('user.created', ada, 1)]);
   expect((await short).milliseconds).toBeLessThan(1000 + (await soon()));
-  for (const page of await Promise.all(behind)) {
+  for (let page of await Promise.all(behind)) {
+    // On a busy machine the way there takes longer than one wait.
+    while ((page.body as unknown[]).length === 0) page = await get(nextOf(page));
     expect(page.body).toEqual([change('user.created', ada, 1)]);
     expect(nextOf(page)).toContain('exclude_actor=busy');
   }

@@ -32,7 +32,7 @@ test('a logical replica takes over, and the changes have every write of both dat
   );
 
   const written: (readonly [string, number])[] = [];
-  let call: typeof first.call;
+  let { call } = first;
   const create = async () => {
     const response = await call('POST', USERS, { email: freshAddress() });
     expect(response.status).toBe(201);
@@ -45,7 +45,6 @@ test('a logical replica takes over, and the changes have every write of both dat
     const changes = (page.body as ChangeBody[]).map(({ subject, data }) => [subject, data.version]);
     return { changes, next: nextOf(page) };
   };
-  call = first.call;
   for (let count = 0; count < 20; count += 1) await create();
   const before = await readFrom(`${CHANGES}?limit=1000`);
   // These have no position yet.
@@ -66,8 +65,7 @@ test('a logical replica takes over, and the changes have every write of both dat
   for (let count = 0; count < 30; count += 1) {
     await create();
     const [id] = ids;
-    const { status } = await call('PATCH', USERS + id, { full_name: `${count}` });
-    expect(status).toBe(200);
+    expect((await call('PATCH', USERS + id, { full_name: `${count}` })).status).toBe(200);
     written.push([id as string, count + 2]);
     if (count % 7 === 0) expect((await readFrom(`${CHANGES}?limit=1000`)).changes).toEqual(written);
   }
