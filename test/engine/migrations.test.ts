@@ -279,11 +279,8 @@ describe('with a PostgreSQL of its own', () => {
     await migrate(settings, ofFirstVersion);
     await server.query(['BEGIN', 'SELECT FROM users', "PREPARE TRANSACTION 'forgotten'"]);
     const reader = await hold(database, "SET application_name = 'report'", 'SELECT FROM users');
-    const variables = environmentOf(server, {
-      issuer: 'https://a.test',
-      jwksUri: 'https://a.test',
-      audience: 'a',
-    });
+    const issuer = 'https://a.test';
+    const variables = environmentOf(server, { issuer, jwksUri: issuer, audience: 'a' });
     const command = execFile(process.execPath, ['host/commands/migrate.ts'], {
       env: { ...variables, SVC_ENV: 'production' },
     });

@@ -56,6 +56,7 @@ test('a logical replica takes over, and the changes have every write of both dat
     const reached = `SELECT FROM pg_replication_slots WHERE slot_name = '${name}' AND confirmed_flush_lsn >= '${end?.lsn}'`;
     return copying.length === 0 && (await inDatabase(database, reached)).length === 1;
   });
+  expect(await inDatabase(replica, 'SELECT FROM user_changes_unnumbered')).toHaveLength(ids.length);
   const alter = 'ALTER SUBSCRIPTION users';
   await inDatabase(replica, `${alter} DISABLE`, `${alter} SET (slot_name = NONE)`, 'DROP SUBSCRIPTION users');
   await database.query(`SELECT pg_drop_replication_slot('${name}')`);
