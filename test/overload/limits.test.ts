@@ -14,18 +14,25 @@ const within: Row = {
   probes: { asked: 200, failed: 0, longestHealth: 100, longestReady: 1000 },
 };
 
+/** On two rounds of one load, and another load. */
 const verdictsOn = (row: Row) =>
-  LIMITS.map((limit) => verdictOn(limit, [within, row])).filter((verdict) => !verdict.startsWith('kept: '));
+  LIMITS.map((limit) => verdictOn(limit, [within, { ...within, factor: 1 }, row])).filter(
+    (verdict) => !verdict.startsWith('kept: '),
+  );
 
 test('a load within each limit keeps all of them', () => {
   expect(verdictsOn(within)).toEqual([]);
 });
 
+test('what was not offered cannot be served', () => {
+  expect(verdictsOn({ ...within, peak: 2000, outcome: { ...within.outcome, due: 8000 } })).toEqual([]);
+});
+
 test.each<[string, Partial<Row>]>([
-  ['FAILED: Goodput is at least 80 % of the peak: 300 connections, 5 x: 79.9 %.', { peak: 1001 }],
+  ['FAILED: Goodput is at least 80 % of the peak: 300 connections, 5 x: 79.6 %.', { peak: 1010 }],
   ['FAILED: All is normal two seconds after: 300 connections, 5 x: not normal.', { isNormalAfter: false }],
   [
-    'FAILED: Every probe is answered 200: 300 connections, 5 x: 1 of 200 not.',
+    'FAILED: Every probe is answered 200: 300 connections, 5 x: 1 not.',
     { probes: { ...within.probes, failed: 1 } },
   ],
   [

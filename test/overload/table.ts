@@ -23,7 +23,7 @@ export const TABLE = markdownTable<Row>({
   'sent/s': ({ outcome }) => aSecond(outcome, outcome.sent),
   'goodput/s': ({ outcome }) => aSecond(outcome, outcome.answered),
   'the peak': ({ peak }) => Math.round(peak),
-  'of the peak': (row) => `${Math.round(100 * shareOf(row))} %`,
+  'of the peak': (row) => `${Math.round(100 * shareOf([row]))} %`,
   'answered p50, p99': ({ outcome: { responseLatency } }) => inMilliseconds(responseLatency),
   'refused/s': ({ outcome }) => aSecond(outcome, outcome.refused),
   'p50, p99': ({ outcome: { refusalLatency } }) => inMilliseconds(refusalLatency),
@@ -37,7 +37,19 @@ export const TABLE = markdownTable<Row>({
 /** Answered in time, a second. */
 export const goodputOf = (outcome: Outcome): number => outcome.answered / outcome.seconds;
 
-export const shareOf = ({ outcome, peak }: Row): number => goodputOf(outcome) / peak;
+/** The share of the peak that is served by rounds of one load. What was not offered cannot be served. */
+export function shareOf(rounds: readonly Row[]): number {
+  const served = rounds.map(({ outcome }) => goodputOf(outcome));
+  const possible = rounds.map(({ outcome, peak }) => Math.min(peak, outcome.due / outcome.seconds));
+  return sumOf(served) / sumOf(possible);
+}
+
+const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
+
+/** Rows of the same load, in the order of the first of each. */
+export const loadsOf = (rows: readonly Row[]): readonly Row[][] => [
+  ...Map.groupBy(rows, ({ connections, factor }) => `${connections} ${factor}`).values(),
+];
 
 const inMilliseconds = ({ p50, p99 }: Outcome['responseLatency']) =>
   `${Math.round(p50)}, ${Math.round(p99)} ms`;

@@ -3,7 +3,7 @@ import { isFair } from '../../overload/fair.ts';
 import { brokenBy, LIMITS, verdictOn } from '../../overload/limits.ts';
 import { startProbes } from '../../overload/probes.ts';
 import { type Requests, startLoadedService } from '../../overload/service.ts';
-import { goodputOf, type Row, shareOf, TABLE } from '../../overload/table.ts';
+import { goodputOf, loadsOf, type Row, shareOf, TABLE } from '../../overload/table.ts';
 import { defineExperiment, numberIn } from '../experiment.ts';
 import { type Job, type Outcome, PATIENCE_MS, runLoads } from '../load/load.ts';
 import { cpuOf } from '../meters/cpu.ts';
@@ -15,10 +15,11 @@ import { mostMemory } from '../meters/memory.ts';
  */
 export const experiment = defineExperiment({
   promise: 'With up to 10 times its capacity, the service continues to serve at 80 % of its peak or more.',
-  takes: '10 minutes',
+  takes: '15 minutes',
   needs: 'Linux and a quiet machine',
   options: {
-    seconds: { type: 'string', default: '60' },
+    /** Of each load; by default 10, with `--fair` 30. */
+    seconds: { type: 'string' },
     factors: { type: 'string', default: '1,2,5,10' },
     /** By default 300 and 2,000; with `--fair` 20, 200 and 2,000. */
     connections: { type: 'string' },
@@ -28,13 +29,14 @@ export const experiment = defineExperiment({
     load: { type: 'string', default: 'reads-and-updates' },
     /** Ten callers, nine of which send little, and results per caller. */
     fair: { type: 'boolean', default: false },
-    /** With `--fair`, how often each load is made. The medians decide. */
-    rounds: { type: 'string', default: '1' },
+    /** How often each load is made; by default 6 times, with `--fair` once. All rounds together decide, or their medians. */
+    rounds: { type: 'string' },
     /** A setting of the service, `SVC_POSTGRES_POOL_SIZE=4`; may be repeated. */
     set: { type: 'string', multiple: true, default: [] },
   },
   async run({ options, print, printRow, openStage }) {
-    const seconds = numberIn('seconds', options.seconds);
+    const seconds = numberIn('seconds', options.seconds ?? (options.fair ? '30' : '10'));
+    const rounds = numberIn('rounds', options.rounds ?? (options.fair ? '1' : '6'));
     const stage = await openStage({
       ...{ seed: 1, trials: 1 },
       postgres: { settings: { synchronous_commit: 'off' } },
@@ -52,17 +54,17 @@ export const experiment = defineExperiment({
     await runLoad({ ...job, seconds: 3 });
     if (!options.fair) return areLimitsKept();
     const connections = numbersOf(options.connections ?? '20,200,2000');
-    const rounds = numberIn('rounds', options.rounds);
     return isFair({ service, connections, seconds, rounds, measurePeak, print, printRow });
 
     async function areLimitsKept(): Promise<boolean> {
       print(TABLE.head);
       const rows: Row[] = [];
       let peak = await measurePeak();
-      for (const connections of numbersOf(options.connections ?? '300,2000')) {
+      const each = numbersOf(options.connections ?? '300,2000');
+      for (const connections of Array.from({ length: rounds }, () => each).flat()) {
         for (const factor of numbersOf(options.factors)) {
           const loaded = await load({ ...job, connections, rate: Math.round(factor * peak), seconds });
-          // The pace of a machine may change from one minute to the next.
+          // The pace of a machine may change from one second to the next.
           const next = await measurePeak();
           const row = { connections, factor, ...loaded, peak: (peak + next) / 2 };
           peak = next;
@@ -72,9 +74,10 @@ export const experiment = defineExperiment({
       }
       print(`\n${Math.round(mostMemory(processId))} MB at most.`);
       for (const limit of LIMITS) print(verdictOn(limit, rows));
-      const shares = Map.groupBy(rows, (row) => row.connections);
-      const figures = [...shares].map(
-        ([count, same]) => `${count}: ${same.map((row) => Math.round(100 * shareOf(row))).join(', ')} %`,
+      const shares = each.map((count) => loadsOf(rows.filter(({ connections }) => connections === count)));
+      const figures = shares.map(
+        (loads, index) =>
+          `${each[index]}: ${loads.map((load) => Math.round(100 * shareOf(load))).join(', ')} %`,
       );
       printRow(figures.join('; '), '80 % of the peak');
       const isAlive = service.isAlive();
