@@ -39,9 +39,8 @@ export const goodputOf = (outcome: Outcome): number => outcome.answered / outcom
 
 /** The share of the peak that is served by rounds of one load. What was not offered cannot be served. */
 export function shareOf(rounds: readonly Row[]): number {
-  const served = rounds.map(({ outcome }) => goodputOf(outcome));
   const possible = rounds.map(({ outcome, peak }) => Math.min(peak, outcome.due / outcome.seconds));
-  return sumOf(served) / sumOf(possible);
+  return sumOf(rounds.map(({ outcome }) => goodputOf(outcome))) / sumOf(possible);
 }
 
 const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
