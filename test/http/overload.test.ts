@@ -62,6 +62,7 @@ test('an overloaded instance responds with 503 before all checks, without an app
   expect(answers.map(({ status }) => status)).toEqual(admitted.map(() => 200));
   const after = (await service.events()).filter(({ event }) => event === 'app_error');
   expect(after).toHaveLength(before);
+  await until('/ready is 200', async () => (await fetch(`${service.url}/ready`)).ok);
 });
 
 test('a request whose client has disconnected is not carried out', async () => {

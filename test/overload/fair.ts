@@ -6,7 +6,7 @@ import { markdownTable } from '../lab/report/table.ts';
 import { makeUpTokens } from '../stage/forge.ts';
 import { type ProbeOutcome, startProbes } from './probes.ts';
 import type { LoadedService } from './service.ts';
-import { aSecond, goodputOf } from './table.ts';
+import { aSecond, goodputOf, sumOf } from './table.ts';
 
 /**
  * Ten callers, nine of which send 5 % of the peak each at an open rate, each with tokens of its own that it renews. The
@@ -127,8 +127,7 @@ const worstShare = ({ nine }: FairRow): number => Math.min(...nine.map(shareInTi
 const worstP99 = ({ nine }: FairRow): number =>
   Math.round(Math.max(...nine.map(({ responseLatency }) => responseLatency.p99)));
 
-const totalOf = ({ nine, tenth, peak }: FairRow): number =>
-  [...nine, tenth].reduce((sum, outcome) => sum + goodputOf(outcome), 0) / peak;
+const totalOf = ({ nine, tenth, peak }: FairRow): number => sumOf([...nine, tenth].map(goodputOf)) / peak;
 
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 

@@ -32,7 +32,7 @@ test.each<[string, Partial<Row>]>([
   ['FAILED: Goodput is at least 80 % of the peak: 300 connections, 5 x: 79.6 %.', { peak: 1010 }],
   ['FAILED: All is normal two seconds after: 300 connections, 5 x: not normal.', { isNormalAfter: false }],
   [
-    'FAILED: Every probe is answered 200: 300 connections, 5 x: 1 not.',
+    'FAILED: Every probe is answered 200: 300 connections, 5 x: 1 of 400 not.',
     { probes: { ...within.probes, failed: 1 } },
   ],
   [

@@ -1,4 +1,4 @@
-import { loadsOf, type Row, shareOf } from './table.ts';
+import { loadsOf, type Row, shareOf, sumOf } from './table.ts';
 
 /** The share of the peak that must be served. */
 const GOAL_SHARE = 0.8;
@@ -28,8 +28,8 @@ export const LIMITS: readonly Limit[] = [
   {
     sentence: 'Every probe is answered 200',
     decides: true,
-    isKept: (rounds) => failedProbes(rounds) === 0,
-    figure: (rounds) => `${failedProbes(rounds)} not`,
+    isKept: (rounds) => probesOf(rounds, 'failed') === 0,
+    figure: (rounds) => `${probesOf(rounds, 'failed')} of ${probesOf(rounds, 'asked')} not`,
   },
   withinMs(1000, '/ready is answered within 1,000 ms', true, ({ probes }) => probes.longestReady),
   // Many connections that are opened at the same moment are accepted one in each pass of the event loop, and a probe among them.
@@ -43,7 +43,8 @@ function withinMs(limit: number, sentence: string, decides: boolean, taken: (row
   return { sentence, decides, isKept: (rounds) => longest(rounds) <= limit, figure };
 }
 
-const failedProbes = (rounds: readonly Row[]) => rounds.reduce((sum, { probes }) => sum + probes.failed, 0);
+const probesOf = (rounds: readonly Row[], kind: 'asked' | 'failed') =>
+  sumOf(rounds.map(({ probes }) => probes[kind]));
 
 export const brokenBy = ({ isKept }: Limit, rows: readonly Row[]): readonly Row[][] =>
   loadsOf(rows).filter((rounds) => !isKept(rounds));

@@ -43,7 +43,7 @@ export function shareOf(rounds: readonly Row[]): number {
   return sumOf(rounds.map(({ outcome }) => goodputOf(outcome))) / sumOf(possible);
 }
 
-const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
+export const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
 
 /** Rows of the same load, in the order of the first of each. */
 export const loadsOf = (rows: readonly Row[]): readonly Row[][] => [
