@@ -181,14 +181,16 @@ export class Admission {
     if (reason === 'no_room') this.#pauseAfter(request);
   }
 
-  /** Until the response is sent, Node itself continues to read the rest of the request. */
+  /** Until the response is sent and the body has come, Node itself continues to read. */
   #pauseAfter({ response, caller }: QueuedRequest): void {
-    response.once('close', () => {
+    const { req } = response;
+    const pause = () => {
       // Without the timer nothing would read the connection again.
       if (!this.#timer || this.#options.inFlight.isDraining) return;
-      this.#turns.for(caller).pause(response.req.socket);
+      this.#turns.for(caller).pause(req.socket);
       this.#schedulePass();
-    });
+    };
+    response.once('close', () => (req.destroyed ? pause() : req.once('close', pause)));
   }
 
   #supervise(): void {

@@ -277,6 +277,7 @@ describe('admission', () => {
       answered += 1;
       response.setHeader('Content-Length', 2).end('ok');
     };
+    const sockets: Socket[] = [];
     const server = createServer(({ url = '' }, response) => {
       if (url === '/probe') return void response.end();
       const request = {
@@ -290,6 +291,7 @@ describe('admission', () => {
       if (isAdmitted) request.serve();
       else admission.queue(request);
     });
+    server.on('connection', (socket: Socket) => sockets.push(socket));
     const { url } = await listen(server);
     onTestFinished(() => void server.close().closeAllConnections());
     const callers = await Promise.all(upTo(CALLERS).map(() => connectTo(url)));
@@ -298,7 +300,7 @@ describe('admission', () => {
     // Each caller sends its next request as soon as the first one has a response.
     const all = callers.map(async (caller, index) => {
       await caller.answer();
-      caller.send(requestText(`GET /second/${index}`, {}));
+      caller.send(requestText(`POST /second/${index}`, {}, '{}'));
       return (await caller.answer()).body;
     });
     // If the test fails, it does not wait for them.
@@ -318,6 +320,7 @@ describe('admission', () => {
       admission,
       inFlight,
       received,
+      pausedCount: () => sockets.filter((socket) => socket.isPaused()).length,
       answerAll,
       /** Resolves when both requests of each caller have their responses. */
       async untilAllAnswered() {
@@ -349,6 +352,16 @@ describe('admission', () => {
     await answerAll();
     await until('they are received', () => received.length >= CALLERS + next.length, { every: 1 });
     expect(received.slice(CALLERS).sort()).toEqual(next.map((index) => `/second/${index}`).sort());
+    expect(await untilAllAnswered()).toEqual(upTo(CALLERS).map(() => 'ok'));
+  });
+
+  test('refuses the request of a connection that was paused for too long, and pauses it again, also after a body', async () => {
+    const { received, pausedCount, answerAll, untilAllAnswered } = await start();
+    await answerAll();
+    expect([received.length, pausedCount()]).toEqual([CALLERS, INSIDE]);
+    vi.advanceTimersByTime(800);
+    await until('they are received', () => received.length === CALLERS + INSIDE, { every: 1 });
+    await until('they are paused', () => pausedCount() === INSIDE, { every: 1 });
     expect(await untilAllAnswered()).toEqual(upTo(CALLERS).map(() => 'ok'));
   });
 
