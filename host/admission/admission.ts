@@ -181,16 +181,15 @@ export class Admission {
     if (reason === 'no_room') this.#pauseAfter(request);
   }
 
-  /** Until the response is sent and the body has come, Node itself continues to read. */
+  /** Pauses before the next data is read. Until then Node may read a body that has come, and then resumes the connection. */
   #pauseAfter({ response, caller }: QueuedRequest): void {
-    const { req } = response;
     const pause = () => {
       // Without the timer nothing would read the connection again.
       if (!this.#timer || this.#options.inFlight.isDraining) return;
-      this.#turns.for(caller).pause(req.socket);
+      this.#turns.for(caller).pause(response.req.socket);
       this.#schedulePass();
     };
-    response.once('close', () => (req.destroyed ? pause() : req.once('close', pause)));
+    response.once('close', () => setImmediate(pause));
   }
 
   #supervise(): void {
