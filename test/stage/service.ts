@@ -5,6 +5,7 @@ import { startHost } from '../../host/host.ts';
 import type { Variables } from '../../lib/settings/environment.ts';
 import { readSettings } from '../../lib/settings/settings.ts';
 import { callerOf, untilReady } from './caller.ts';
+import { isCitus } from './citus.ts';
 import { isDistributed } from './distributed.ts';
 import { isPooled } from './pooled.ts';
 import { createDatabase, type DatabaseOptions } from './postgres.ts';
@@ -39,6 +40,8 @@ export function environmentOf(
     SVC_POSTGRES_DB: name,
     ...(isPooled && { SVC_POSTGRES_POOLER: 'transaction' }),
     SVC_POSTGRES_ENGINE: isDistributed ? 'distributed' : 'postgresql',
+    // On slow cores 100 concurrent creates take longer than the default of a second.
+    ...(isCitus && { SVC_POSTGRES_POOL_TIMEOUT: '4' }),
   };
 }
 
