@@ -16,6 +16,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** The PostgreSQL of all tests, with a database for administration. */
     postgres: PostgresServer;
+    /** Version 14 has the locales of libc only. Undefined in suites that start their own PostgreSQL. */
+    postgresVersion?: number;
   }
 }
 
@@ -37,6 +39,7 @@ export default async function (project: TestProject): Promise<() => Promise<void
     `Tests run against PostgreSQL ${response?.server_version}, ${stage.title}, with FUZZ_SEED=${SEED}\n`,
   );
   project.provide('postgres', stage.server);
+  project.provide('postgresVersion', Number.parseInt(String(response?.server_version), 10));
   return stage.strike;
 }
 
@@ -49,8 +52,9 @@ export async function createDatabase({ encoding, locale = '' }: DatabaseOptions 
   const { inject } = await import('vitest');
   const server = inject('postgres');
   const name = `test_${randomBytes(8).toString('hex')}`;
+  const provider = inject('postgresVersion') === 14 ? '' : 'LOCALE_PROVIDER libc';
   // The locale C supports every encoding.
-  const options = encoding ? `ENCODING ${encoding} LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C'` : locale;
+  const options = encoding ? `ENCODING ${encoding} ${provider} LC_COLLATE 'C' LC_CTYPE 'C'` : locale;
   for (const node of isCitus ? inject('citus') : [server])
     await query(node, `CREATE DATABASE ${name} TEMPLATE template0 ${options}`);
   if (isCitus) await connectOnCitus(inject('citus'), name);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { expect, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { migrations } from '../../lib/migrations/index.ts';
 import { type Migration, migrate } from '../../lib/migrations/runner.ts';
 import { holdEmail } from '../stage/locks.ts';
@@ -109,7 +109,8 @@ test('runs that are interrupted anywhere, and runs at once without a common lock
   expect(await indexes(again)).toEqual(REPLACED);
 });
 
-test('users whose emails become the same end the migration with their number and ids, and nothing changes', async () => {
+test('users whose emails become the same end the migration with their number and ids, and nothing changes', async (context) => {
+  context.skip(inject('postgresVersion') === 14);
   const made = await earlierDatabase(TURKISH);
   const ids = [await insert(made, 'info@x.example'), await insert(made, 'INFO@x.example')];
   const third = await insert(made, 'ınfo@y.example');
