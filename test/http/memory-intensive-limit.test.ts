@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import { setImmediate as nextPass } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { endpoints } from '../../handlers/index.ts';
-import { Admissions } from '../../host/admission/admission.ts';
+import { Admissions } from '../../host/admission/admissions.ts';
 import { MemoryIntensiveLimit } from '../../host/admission/limits.ts';
 import { connectAndSend, requestText } from '../stage/connection.ts';
 import { listen } from '../stage/listening.ts';
