@@ -6,7 +6,7 @@ import type { Settings } from '../lib/settings/settings.ts';
  * Maximum number of connections that wait to be accepted; the system may set a lower limit. With more, clients have
  * disconnected when they are accepted (test/overload/README.md). With fewer, a thousand callers could not connect at once.
  */
-const BACKLOG = 1024;
+export const BACKLOG = 1024;
 
 /** A server that listens on every address is reached at the loopback address. */
 const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };

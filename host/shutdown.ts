@@ -5,6 +5,7 @@ import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import type { LineWriter } from '../lib/observability/line-writer.ts';
 import type { Telemetry } from '../lib/observability/telemetry.ts';
 import type { ExchangeParts } from './exchange.ts';
+import { BACKLOG } from './listen.ts';
 
 type ReleasedParts = ExchangeParts & {
   readonly loops: AbortController;
@@ -15,9 +16,6 @@ type ReleasedParts = ExchangeParts & {
 
 /** In seconds: time limit of each of the last steps, so that the process ends in time. */
 const LAST_STEP_S = 0.5;
-
-/** In seconds: maximum time for which connections that wait are accepted before the listener closes. */
-const ACCEPTING_S = 1;
 
 /**
  * In seconds: maximum time for which requests on open connections are served after the listener has closed. Balancers keep
@@ -43,7 +41,7 @@ export async function shutDown(parts: ReleasedParts): Promise<void> {
   const { drainTimeout, serverTimeout = Number.POSITIVE_INFINITY } = service.settings.shutdown;
   const end = Math.min(drainTimeout + LINGER_GRACE_S, Math.max(serverTimeout, 0));
   const left = () => (isDrained ? end - parts.inFlight.drainAge : 0);
-  await acceptWaiting(parts.server, Math.min(ACCEPTING_S, left()));
+  await acceptWaiting(parts.server, left());
   await close(parts, Math.min(LINGER_S, left()));
   await telemetry?.shutDown();
   await lines.end(LAST_LINES_S);
@@ -82,8 +80,8 @@ async function drainRequests({ service, admissions, inFlight }: ReleasedParts): 
 
 /**
  * Accepts the connections that the kernel has accepted: when the listener closes, it resets those that are left. Node accepts
- * one in each pass of the event loop. Returns after a pass that has accepted none and in which hardly one can have arrived, or
- * after `seconds`.
+ * one in each pass of the event loop. Returns after a pass that has accepted none and in which hardly one can have arrived,
+ * after all that can have waited at the beginning, or after `seconds`.
  */
 async function acceptWaiting(server: Server, seconds: number): Promise<void> {
   const end = performance.now() + seconds * 1000;
@@ -94,7 +92,7 @@ async function acceptWaiting(server: Server, seconds: number): Promise<void> {
   server.on('connection', onConnection);
   // The rest of this pass may accept nothing, although connections wait.
   await setImmediate();
-  while (!isQuiet && performance.now() < end) {
+  for (let passes = 0; !isQuiet && passes < BACKLOG && performance.now() < end; passes += 1) {
     const begun = performance.now();
     isQuiet = true;
     await setImmediate();
@@ -113,6 +111,8 @@ async function close({ server, connections, responses, inFlight, service }: Rele
   NetServer.prototype.close.call(server);
   if (linger > 0) await Promise.race([closed, sleep(linger * 1000)]);
   const cut = setTimeout(() => connections.destroyAll(), LAST_STEP_S * 1000);
+  // The requests that were in the kernel are in flight now.
+  await setImmediate();
   server.closeIdleConnections();
   if (linger > 0) await inFlight.untilIdle(LAST_STEP_S / 2);
   service.keySet.stop();

@@ -50,8 +50,7 @@ test('pipelined requests during the drain all have responses, and the last one c
     requestText(`POST ${USERS}`, { Authorization }, `{"email":"${name}@example.com"}`);
   const connection = await connectAndSend(service.url, create('first') + create('second'));
 
-  const [first, second] = [await connection.answer(), await connection.answer()];
-  expect([first.status, second.status]).toEqual([201, 201]);
+  expect([(await connection.answer()).status, (await connection.answer()).status]).toEqual([201, 201]);
   expect(await connection.rest()).toBe('');
   await lock.release();
   expect((await held).status).toBe(200);
@@ -106,13 +105,17 @@ test('after the drain the listener closes, and requests on open connections are 
   expect(drainEvents(service)).toEqual([drained]);
 });
 
-test('connections that the kernel has accepted when the drain ends are served', async () => {
+test('connections that the kernel has accepted when the drain ends are served, however slowly', async () => {
   const { lock, held } = await startAndDrain();
   const Authorization = `Bearer ${await service.issuer.sign()}`;
   service.signal('SIGSTOP');
   await lock.release();
-  const connections = await times(50, () => connectTo(service.url));
+  const connections = (await times(900, () => connectTo(service.url))).slice(-50);
+  service.signal('SIGCONT');
+  await until('the end of the drain', () => drainEvents(service).length > 0, { every: 1 });
+  service.signal('SIGSTOP');
   for (const connection of connections) connection.send(requestText(`GET ${USERS}`, { Authorization }));
+  await sleep(1200);
   service.signal('SIGCONT');
 
   const answers = await Promise.all(connections.map((connection) => connection.answer()));
@@ -159,12 +162,9 @@ test('a request that starts during the delay and outlasts it is awaited', async 
   expect(drainEvents(service)).toEqual([drained]);
 });
 
-test.each([
-  ['SIGTERM', 'SIGTERM'],
-  ['SIGINT', 'SIGTERM'],
-] as const)('a second signal changes nothing (%s, %s)', async (first, second) => {
+test.each(['SIGTERM', 'SIGINT'] as const)('a SIGTERM after %s changes nothing', async (first) => {
   const { lock, held } = await startAndDrain(first);
-  service.signal(second);
+  service.signal('SIGTERM');
   await sleep(300);
   expect(service.isAlive()).toBe(true);
   await lock.release();
