@@ -205,13 +205,12 @@ async function takeConnections({ postgres }: Stage): Promise<() => unknown> {
     await postgres.terminate().catch(() => 0);
     return !(await succeeds(take()));
   });
-  const keep = setInterval(() => void take().catch(() => {}), 5);
-  await taken[0]?.query(
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'user-management-service'",
-  );
+  const takes: Promise<boolean>[] = [];
+  const keep = setInterval(() => void takes.push(succeeds(take())), 5);
+  await taken[0]?.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'service'");
   return async () => {
     clearInterval(keep);
-    await sleep(50);
+    await Promise.all(takes);
     await Promise.all(taken.map((client) => client.end()));
   };
 }
