@@ -41,7 +41,7 @@ export async function shutDown(parts: ReleasedParts): Promise<void> {
   const { drainTimeout, serverTimeout = Number.POSITIVE_INFINITY } = service.settings.shutdown;
   const end = Math.min(drainTimeout + LINGER_GRACE_S, Math.max(serverTimeout, 0));
   const left = () => (isDrained ? end - parts.inFlight.drainAge : 0);
-  await acceptWaiting(parts.server, left());
+  await acceptWaiting(parts.server, left() / 2);
   await close(parts, Math.min(LINGER_S, left()));
   await telemetry?.shutDown();
   await lines.end(LAST_LINES_S);
@@ -81,7 +81,7 @@ async function drainRequests({ service, admissions, inFlight }: ReleasedParts): 
 /**
  * Accepts the connections that the kernel has accepted: when the listener closes, it resets those that are left. Node accepts
  * one in each pass of the event loop. Returns after a pass that has accepted none and in which hardly one can have arrived,
- * after all that can have waited at the beginning, or after `seconds`.
+ * after all that can have waited at the beginning, or after `seconds`, so that the last ones can still be served.
  */
 async function acceptWaiting(server: Server, seconds: number): Promise<void> {
   const end = performance.now() + seconds * 1000;
@@ -92,7 +92,7 @@ async function acceptWaiting(server: Server, seconds: number): Promise<void> {
   server.on('connection', onConnection);
   // The rest of this pass may accept nothing, although connections wait.
   await setImmediate();
-  for (let passes = 0; !isQuiet && passes < BACKLOG && performance.now() < end; passes += 1) {
+  for (let passes = 0; !isQuiet && passes <= BACKLOG && performance.now() < end; passes += 1) {
     const begun = performance.now();
     isQuiet = true;
     await setImmediate();
