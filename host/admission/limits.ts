@@ -65,15 +65,13 @@ export class MemoryIntensiveLimit {
   begin(response: ServerResponse): void {
     this.#taken += 1;
     this.#isOneBegun = true;
+    const begun = performance.now();
     const beginNext = () => {
+      if (performance.now() - begun < this.#interval()) return void setTimeout(beginNext, 1);
       this.#isOneBegun = false;
       this.#onFree();
     };
-    setImmediate(() => {
-      const interval = this.#interval();
-      if (interval > 0) setTimeout(beginNext, interval);
-      else beginNext();
-    });
+    setImmediate(beginNext);
     const end = () => {
       clearTimeout(timer);
       response.off('close', end);

@@ -82,25 +82,26 @@ describe('the limit of memory-intensive requests', () => {
   });
 });
 
-test('one begins in 100 ms while the accept queue is long', async () => {
+test('one begins in 100 ms while the accept queue is long, and at once when it no longer is', async () => {
   vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   const admissions = newAdmissions({ servedCount: 0, isDraining: false });
   const admission = admissions.of({ isMemoryIntensive: () => true }, { rawQueryString: '' });
   const serve = vi.fn();
-  const servedAfter = async (milliseconds: number) => {
+  const servedAfter = async (milliseconds: number, isAccepting = true) => {
     vi.advanceTimersByTime(milliseconds);
     for (let pass = 0; pass < 5; pass += 1) {
-      admissions.acceptQueue.onConnection();
+      if (isAccepting) admissions.acceptQueue.onConnection();
       await nextPass();
     }
     return serve.mock.calls.length;
   };
   await servedAfter(0);
   await servedAfter(50);
-  for (const response of [newResponse(), newResponse()])
+  for (const response of upTo(3).map(newResponse))
     admission.queue({ response, caller: 'a', serve, respondOverloaded() {} });
   expect([await servedAfter(0), await servedAfter(99), await servedAfter(1)]).toEqual([1, 1, 2]);
+  expect([await servedAfter(0, false), await servedAfter(1, false)]).toEqual([2, 3]);
 });
 
 test.each([
