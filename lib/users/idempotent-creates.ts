@@ -7,8 +7,11 @@ import { createdFields, type UniqueName } from './fields.ts';
 import type { User } from './user.ts';
 import { userColumns } from './user-statements.ts';
 
-/** In milliseconds. With less time left, a statement is not sent, because a session may have to be opened for it. */
-const MIN_ATTEMPT_MS = 50;
+/**
+ * In milliseconds. With less time left, a statement is not sent: a session may have to be opened for it. It is more than
+ * `LOCK_GRACE_MS`: a request that came together with one that has waited in vain for the key fails like that one.
+ */
+const MIN_ATTEMPT_MS = 250;
 
 /** In milliseconds. The earlier request reaches its time limit first, and its fault shows what it waited for. */
 const GRACE_MS = 100;
