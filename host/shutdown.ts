@@ -81,7 +81,7 @@ async function drainRequests({ service, admissions, inFlight }: ReleasedParts): 
 /**
  * Accepts the connections that the kernel has accepted: when the listener closes, it resets those that are left. Node accepts
  * one in each pass of the event loop. Returns after a pass that has accepted none and in which hardly one can have arrived,
- * after all that can have waited at the beginning, or after `seconds`, so that the last ones can still be served.
+ * after all that can have waited at the beginning, or after `seconds`, so that time for the linger is left.
  */
 async function acceptWaiting(server: Server, seconds: number): Promise<void> {
   const end = performance.now() + seconds * 1000;
@@ -113,12 +113,12 @@ async function close({ server, connections, responses, inFlight, service }: Rele
   const cut = setTimeout(() => connections.destroyAll(), LAST_STEP_S * 1000);
   // The requests that were in the kernel are in flight now.
   await setImmediate();
-  server.closeIdleConnections();
+  connections.destroyIdle();
   if (linger > 0) await inFlight.untilIdle(LAST_STEP_S / 2);
   service.keySet.stop();
   const database = service.database.close(LAST_STEP_S / (linger > 0 ? 2 : 1));
   await responses.untilSent();
-  server.closeIdleConnections();
+  connections.destroyIdle();
   await Promise.all([closed, database]);
   clearTimeout(cut);
 }

@@ -63,6 +63,11 @@ export class Connections {
     return connection;
   }
 
+  /** Destroys those without a request or response in progress. Node's own way also cuts off responses that are not sent yet. */
+  destroyIdle(): void {
+    for (const { current, socket } of this.#connections) if (!current && socket.writable) socket.destroy();
+  }
+
   /** Destroys all connections, including those that Node has given up after CONNECT. */
   destroyAll(): void {
     for (const { socket } of this.#connections) socket.destroy();

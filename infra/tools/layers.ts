@@ -26,10 +26,10 @@ const ROWS: readonly Readonly<Record<string, number>>[] = [
   { 'lib/endpoint': 610 },
   { 'lib/lambda.ts': 120, 'lib/openapi': 460 },
   { handlers: 340 },
-  { host: 2917 },
+  { host: 2922 },
   { 'infra/client': 4970 },
   { infra: 2080 },
-  { test: 44082 },
+  { test: 44090 },
 ];
 
 /** Folders that other code imports by one file only. `insiders` may import all files. */

@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { startBuiltService } from '../stage/built-service.ts';
-import { requestText } from '../stage/connection.ts';
+import { connectTo, requestText } from '../stage/connection.ts';
 import { expectEndInOrder } from '../stage/end-in-order.ts';
 import { forThisTest } from '../stage/for-all-tests.ts';
 
@@ -25,17 +25,25 @@ async function startWithUnread(after = '') {
   return { service, socket };
 }
 
-test('responses that the client has not read yet are sent completely before the exit', async () => {
-  const { service, socket } = await startWithUnread();
-  service.signal('SIGTERM');
-  await sleep(100);
-  const received = Buffer.concat(await socket.toArray()).toString();
-  const exit = await service.exited;
+test.each(['during', 'after'] as const)(
+  'a response that is read %s the linger is sent completely',
+  async (time) => {
+    const { service, socket } = await startWithUnread();
+    const idle = await connectTo(service.url);
+    service.signal('SIGTERM');
+    // It is closed at the end of the linger. What is in progress has half a second then.
+    await (time === 'during' ? sleep(100) : idle.rest());
+    const received = Buffer.concat(await socket.toArray()).toString();
+    const exit = await service.exited;
 
-  const bodies = received.split(/HTTP\/1\.1 200 OK\r\n[^[]*\r\n\r\n/).slice(1);
-  expect(bodies.map((body) => JSON.parse(body).length)).toEqual(Array(REQUESTS).fill(USERS));
-  expect(exit).toEqual({ code: 0, signal: null });
-});
+    const bodies = received.split(/HTTP\/1\.1 \d+ [^[{]*\r\n\r\n/).slice(1);
+    const lengths = bodies.map((body) => JSON.parse(body).length);
+    // Those that waited for this response are 503 after the linger.
+    expect(lengths).toEqual(time === 'during' ? Array(REQUESTS).fill(USERS) : [USERS, ...lengths.slice(1)]);
+    expect(bodies).toHaveLength(REQUESTS);
+    expect(exit).toEqual({ code: 0, signal: null });
+  },
+);
 
 test.each([
   ['nothing', ''],
