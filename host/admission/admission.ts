@@ -138,7 +138,7 @@ export class Admission {
     if (reason === 'no_room') this.#pauseAfter(request);
   }
 
-  /** Pauses before the next data is read. Until then Node may read a body that has come, and then resumes the connection. */
+  /** Pauses in the pass after the response at the latest. Until then Node may read a body that has come, and then resumes the connection. */
   #pauseAfter({ response, caller }: QueuedRequest): void {
     const pause = () => {
       // Without the timer nothing would read the connection again.

@@ -67,7 +67,9 @@ export class MemoryIntensiveLimit {
     this.#isOneBegun = true;
     const begun = performance.now();
     const beginNext = () => {
-      if (performance.now() - begun < this.#interval()) return void setTimeout(beginNext, 1);
+      const left = begun + this.#interval() - performance.now();
+      // The accept queue may be short before that. Other requests often are not queued for a moment.
+      if (left > 0) return void setTimeout(beginNext, left > INTERVAL_MS.others ? 1 : left);
       this.#isOneBegun = false;
       this.#onFree();
     };

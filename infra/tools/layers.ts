@@ -26,7 +26,7 @@ const ROWS: readonly Readonly<Record<string, number>>[] = [
   { 'lib/endpoint': 610 },
   { 'lib/lambda.ts': 120, 'lib/openapi': 460 },
   { handlers: 340 },
-  { host: 2922 },
+  { host: 2924 },
   { 'infra/client': 4970 },
   { infra: 2080 },
   { test: 44090 },
