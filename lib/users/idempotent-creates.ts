@@ -9,9 +9,9 @@ import { userColumns } from './user-statements.ts';
 
 /**
  * In milliseconds. With less time left, a statement is not sent: a session may have to be opened for it. It is more than
- * `LOCK_GRACE_MS`: a request that came together with one that has waited in vain for the key fails like that one.
+ * `GRACE_MS` of the sender: a request that came together with one that has reached PostgreSQL's time limit fails like that.
  */
-const MIN_ATTEMPT_MS = 250;
+const MIN_ATTEMPT_MS = 300;
 
 /** In milliseconds. The earlier request reaches its time limit first, and its fault shows what it waited for. */
 const GRACE_MS = 100;
