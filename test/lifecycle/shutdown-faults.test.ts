@@ -68,9 +68,11 @@ test('an identity provider that never responds does not delay the exit', async (
   const host = await start({ SVC_OAUTH_JWKS_URI: provider.jwksUri });
   await host.untilEvent('database_migrated');
   await until('the keys are fetched', () => provider.fetches > 0, { every: 5 });
+  // A slow start may take until the next one.
+  const { fetches } = provider;
   await expectEndInOrder(host, 2);
 
-  expect(provider.fetches).toBe(1);
+  expect(provider.fetches).toBe(fetches);
   expect(drainEvents(host)).toMatchObject([{ event: 'shutdown_drained' }]);
 });
 
