@@ -47,8 +47,8 @@ describe('while PostgreSQL is unavailable', () => {
       await until('/ready is 200', async () => (await fetch(`${service.url}/ready`)).ok, { seconds: 5 });
       const isStored = async () => (await call('POST', USERS, { email: freshAddress() })).status === 201;
       await until('a user is stored', isStored, { seconds: 5 });
-      const responses = await times(100, () => call('GET', `${USERS}?limit=1`));
-      expect(responses.map(({ status }) => status)).toEqual(Array(100).fill(200));
+      const responses = await times(30, () => call('GET', `${USERS}?limit=1`));
+      expect(responses.map(({ status }) => status)).toEqual(Array(30).fill(200));
     },
   );
 
