@@ -135,7 +135,10 @@ test('late changes of several steps are together no more than the table of late 
   expect((await readOn(call, `${end}&limit=1000`)).changes).toHaveLength(6002);
 });
 
-test('a change with a number of a lower node of Citus is returned after one of a higher node', async () => {
+// The service's own first cleanup may come before the second read, and settle again from the beginning.
+const mayRetry = { retry: 1 };
+
+test('a change with a lower number of Citus is returned after a higher one', mayRetry, async () => {
   for (const [node, actor] of [
     [2, 'higher'],
     [1, 'lower'],
