@@ -58,7 +58,7 @@ test('without room for another session, the existing sessions serve reads and wr
 });
 
 test('while PostgreSQL is read-only, refused writes keep their sessions, and one session a second checks for recovery', async () => {
-  const service = await start();
+  const service = await serviceOver([proxy], postgres, { SVC_POSTGRES_POOL_TIMEOUT: '4' });
   const path = USERS + ((await service.create()).body as UserBody).id;
   await statusesFor(200, 16, service.create);
   const undo = await takesNoWrites(postgres);
@@ -66,9 +66,9 @@ test('while PostgreSQL is read-only, refused writes keep their sessions, and one
   await statusesFor(500, 16, service.create);
 
   const attempts = proxy.accepted;
-  const statuses = await statusesFor(3000, 8, service.create);
-  expect(new Set(statuses)).toEqual(new Set([503]));
+  expect(new Set(await statusesFor(3000, 8, service.create))).toEqual(new Set([503]));
   expect(proxy.accepted - attempts).toBeLessThanOrEqual(4);
+  expect(await postgres.countSessions("query like 'show transaction_read_only%'")).toBeLessThanOrEqual(2);
   expect(await service.create()).toEqual(refusal('service_unavailable_error', USERS));
   for (const method of ['PATCH', 'DELETE'])
     expect(await service.call(method, path, {})).toEqual(refusal('service_unavailable_error', path));

@@ -59,7 +59,10 @@ export class PostgresHosts {
     this.#openings = new Map(
       postgres.servers.map((host) => [host, new SessionOpening(() => this.onOpenFailure())]),
     );
-    this.#watch = new DeadSessionWatch(() => this.#onSilence());
+    // A host could not be asked about its sessions. Another host is used if none of these sessions responds.
+    this.#watch = new DeadSessionWatch(() => {
+      if (!this.#isOnly && this.#found?.acceptsWrites !== false) this.#searchOnce().catch(() => {});
+    });
     if (this.#isOnly) this.#found = { host: this.inUse, acceptsWrites: true };
   }
 
@@ -132,11 +135,6 @@ export class PostgresHosts {
     this.events.onRoleChecked(missing);
   }
 
-  /** A host could not be asked about its sessions. Another host is used if none of these sessions responds. */
-  #onSilence(): void {
-    if (!this.#isOnly && this.#found?.acceptsWrites !== false) this.#searchOnce().catch(() => {});
-  }
-
   #openingAt(host: PostgresServer): SessionOpening {
     return this.#openings.get(host) as SessionOpening;
   }
@@ -186,9 +184,11 @@ export class PostgresHosts {
     session.once('end', () => this.#asking.get(host) === session && this.#asking.delete(host));
     await this.#openingAt(host).open(session);
     this.#asking.set(host, session);
-    setTimeout(() => this.#asking.delete(host), ASKING_SESSION_LIFETIME_MS).unref();
-    const lastsUntil = ASKING_SESSION_LIFETIME_MS + connectTimeLimitMs(this.#postgres);
-    setTimeout(() => session.abandon(), lastsUntil).unref();
+    setTimeout(() => {
+      this.#asking.delete(host);
+      if (session.awaitsResponse) session.once('drain', () => void session.endInTime());
+      else void session.endInTime();
+    }, ASKING_SESSION_LIFETIME_MS).unref();
     return session;
   }
 
