@@ -123,7 +123,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   },
   upgrade: {
     proves:
-      '1.2.0, 1.3.0 and this version serve with one database of a million users, created by 1.1.0 and 1.3.0, and this one with the data of 1.0.0; and PostgreSQL 18 compiles no statement.',
+      '1.2.0 to 1.4.0 and this version serve with one database of a million users, created by 1.1.0, 1.3.0 and 1.4.0, and this one with the data of 1.0.0; and PostgreSQL 18 compiles no statement.',
     needs: 'a clone with its history',
     takes: '3 minutes',
     tests: {
