@@ -129,10 +129,10 @@ test('a standby is used while no host accepts writes, and no longer when one doe
 });
 
 test('a standby is left when the primary is available again and accepts no further session', async () => {
-  const service = await start([toPrimary, toStandby]);
+  delaySessions(toStandby, 300);
+  const service = await start([toPrimary, toStandby], { SVC_POSTGRES_POOL_TIMEOUT: '4' });
   await toPrimary.refuse();
   await service.untilRead(200, { seconds: 5 });
-
   answerAtStart(toPrimary, errorResponse('53300'));
   await toPrimary.accept();
   await service.untilRead(503, { seconds: 3 });

@@ -158,7 +158,12 @@ export class PostgresHosts {
     const writer = await Promise.any(others.map(demandWriter)).catch(() => undefined);
     if (writer) return { ...writer, fault };
     const reports = [preferred, ...(await Promise.all(others))];
-    if (reports.some((report) => report.host !== this.inUse && isAlive(report))) this.#leaveStandby();
+    const isAtStandby = this.#found ? !this.#found.acceptsWrites : fault === undefined;
+    if (isAtStandby && reports.some((report) => report.host !== this.inUse && isAlive(report))) {
+      // A host that opens no session may accept writes.
+      this.#found = undefined;
+      for (const session of this.#sessions) session.leave();
+    }
     const standby = standbyAmong(reports, await responding);
     // Other hosts are not used any more. Statements that wait there fail now instead of at their time limit.
     for (const session of this.#sessions) if (session.server !== standby.host) session.abandon();
@@ -210,26 +215,19 @@ export class PostgresHosts {
     return next;
   }
 
-  /** Stops using the standby, because a host that opens no session may accept writes. */
-  #leaveStandby(): void {
-    if (this.#found?.acceptsWrites !== false) return;
-    this.#found = undefined;
-    for (const session of this.#sessions) session.leave();
-  }
-
   #mustLeave(session: Session, { host, acceptsWrites }: HostReport): boolean {
     // After a refused write any session may be at a server that was replaced under the same name.
     const mayBeReadOnly = session.acceptsWrites === false || this.#wasReadOnly;
     return session.server !== host || (acceptsWrites && mayBeReadOnly);
   }
 
-  /** Looks for a host that accepts writes: repeatedly at a standby, otherwise after each refused write. */
+  /** Looks for a host that accepts writes, again and again while none is known. With one host, once for a refused write. */
   #searchSoon(): void {
     this.#timer ??= setTimeout(async () => {
       this.#timer = undefined;
       if (this.#sessions.size === 0) return this.#forget(this.inUse);
       await this.#searchOnce().catch(() => {});
-      if (this.#found?.acceptsWrites === false) this.#searchSoon();
+      if (!this.#found?.acceptsWrites) this.#searchSoon();
     }, SEARCH_INTERVAL_MS).unref();
   }
 
