@@ -186,13 +186,14 @@ export class PostgresHosts {
 
   async #openToAsk(host: PostgresServer): Promise<PostgresClient> {
     const session = new PostgresClient(this.#postgres, host);
-    session.once('end', () => this.#asking.get(host) === session && this.#asking.delete(host));
+    const forget = () => this.#asking.get(host) === session && this.#asking.delete(host);
+    session.once('end', forget);
     await this.#openingAt(host).open(session);
     this.#asking.set(host, session);
     setTimeout(() => {
-      this.#asking.delete(host);
-      if (session.awaitsResponse) session.once('drain', () => void session.endInTime());
-      else void session.endInTime();
+      forget();
+      if (!session.awaitsResponse) void session.endInTime();
+      else setTimeout(() => session.abandon(), connectTimeLimitMs(this.#postgres)).unref();
     }, ASKING_SESSION_LIFETIME_MS).unref();
     return session;
   }
